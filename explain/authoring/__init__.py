@@ -1,0 +1,1 @@
+"""Tools for those who write records: checks, a skeleton from a failing line, queries, the site harvest."""
