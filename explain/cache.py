@@ -1,0 +1,81 @@
+"""Files that may be lost: built from other files, kept in the user's cache directory to save time.
+
+Nothing here fails: a cache that cannot be read is empty, one that cannot be written stays as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+
+NAME = "sglang-explain"
+
+
+def cache_directory() -> Path:
+    """Where this system keeps a user's caches, whether the directory exists or not."""
+    if given := os.environ.get("XDG_CACHE_HOME"):
+        return Path(given) / NAME
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / NAME / "Cache"
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return Path(tempfile.gettempdir()) / NAME
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / NAME
+    return home / ".cache" / NAME
+
+
+def read_cached(name: str) -> bytes | None:
+    """What `write_cached` stored under the name, None where it is missing, unreadable or damaged."""
+    try:
+        stored = (cache_directory() / name).read_bytes()
+    except OSError:
+        return None
+    content = stored[4:]
+    if len(stored) < 4 or zlib.crc32(content) != int.from_bytes(stored[:4], "big"):
+        return None
+    return content
+
+
+MOST_FILES = 64
+"""More files than this are not kept: folders of records come and go."""
+
+
+def write_cached(name: str, content: bytes) -> bool:
+    """Stores bytes under a name, all or nothing. False where the directory cannot be written."""
+    directory = cache_directory()
+    temporary = None
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{name}-", dir=directory)
+        with os.fdopen(handle, "wb") as file:
+            file.write(zlib.crc32(content).to_bytes(4, "big"))
+            file.write(content)
+        os.replace(temporary, directory / name)
+        _remove_oldest(directory)
+    except OSError:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        return False
+    return True
+
+
+def prune_cached(prefix: str, keep: int) -> None:
+    """Removes all but the `keep` newest files whose names start with `prefix`. Best effort."""
+    with contextlib.suppress(OSError):
+        files = sorted(cache_directory().glob(f"{prefix}*"), key=lambda path: path.stat().st_mtime)
+        for path in files[:-keep]:
+            path.unlink(missing_ok=True)
+
+
+def _remove_oldest(directory: Path) -> None:
+    """Keeps the directory from growing for ever: what was written longest ago goes first."""
+    files = [path for path in directory.iterdir() if path.is_file()]
+    for path in sorted(files, key=lambda path: path.stat().st_mtime)[:-MOST_FILES]:
+        path.unlink(missing_ok=True)
