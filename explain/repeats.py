@@ -1,0 +1,95 @@
+"""Lines that were decided before are counted, not read again.
+
+A dense log says the same few things thousands of times with other numbers in them. What a line without its
+digits said once, it says again, as long as no digit mattered: no candidate's pattern names one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from explain.windows import RawLine
+
+_DIGITS = b"0123456789"
+_SEEN_BEFORE_DECIDING = 4
+MAX_SHAPES = 4096
+_BEGINNINGS = (b"{", b"2")
+"""How lines begin that cannot continue another one, besides a stamp: JSON and a carrier's time."""
+LONGEST = 2048
+"""Longer lines are read every time: they are rare, and their shape is as long as they are."""
+
+
+@dataclass(slots=True)
+class Known:
+    """What lines of one shape are: `finding` is the one they belong to, None for nothing to tell.
+
+    `key` is their stream, which holds no digit and so is the same for all of them.
+    """
+
+    finding: object | None
+    key: str
+    serves: bool = False
+    """Whether they show that requests are being served."""
+
+
+class Repeats:
+    """The shapes of one source that were decided, and the line that waits to be counted.
+
+    A line of a known shape is an entry of its own only if the next line does not continue it, so it is held
+    until then. `count` is called for a held line that turned out to be whole, `read` for one that did not.
+    """
+
+    def __init__(self, count: Callable[[Known, RawLine], None], read: Callable[[RawLine], None]) -> None:
+        self._count = count
+        self._read = read
+        self._known: dict[bytes, Known] = {}
+        self._seen: dict[bytes, int] = {}
+        self._held: tuple[Known, RawLine] | None = None
+
+    def take(self, raw: RawLine) -> bool:
+        """Whether `raw` is done with: it is of a known shape and is held until the next line."""
+        data = raw.data
+        begins = data[:3] == b"[20" or data[:1] in _BEGINNINGS
+        if self._held is not None:
+            self._release(whole=begins)
+        if not begins or len(data) > LONGEST:
+            return False
+        known = self._known.get(data.translate(None, _DIGITS))
+        if known is None:
+            return False
+        self._held = (known, raw)
+        return True
+
+    def _release(self, *, whole: bool) -> None:
+        if self._held is not None:
+            known, raw = self._held
+            self._held = None
+            if whole:
+                self._count(known, raw)
+            else:
+                self._read(raw)
+
+    @property
+    def held(self) -> RawLine | None:
+        """The line that waits to be counted."""
+        return self._held[1] if self._held else None
+
+    def end(self) -> None:
+        """Nothing continues the held line: it is whole."""
+        self._release(whole=True)
+
+    def worth_deciding(self, raw: RawLine) -> bytes | None:
+        """The shape of a line that came often enough to be decided for good, else None."""
+        data = raw.data
+        if len(data) > LONGEST or not (data[:3] == b"[20" or data[:1] in _BEGINNINGS):
+            return None
+        shape = data.translate(None, _DIGITS)
+        seen = self._seen.get(shape, 0) + 1
+        if shape not in self._seen and len(self._seen) >= MAX_SHAPES:
+            return None
+        self._seen[shape] = seen
+        return shape if seen == _SEEN_BEFORE_DECIDING else None
+
+    def learn(self, shape: bytes, known: Known) -> None:
+        self._known[shape] = known
