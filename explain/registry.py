@@ -1,0 +1,166 @@
+"""Which command-line flags, server arguments and environment variables each release of SGLang has.
+
+Answers come from the shipped site index. A flag is asked for as it is typed (`--enable-hicache`), with any
+of its spellings; `--flag=value` and the two spellings of a word break are understood.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from explain.sitefacts import release_numbers
+from explain.sitepack import SitePack, shipped_pack
+
+
+@dataclass(frozen=True, slots=True)
+class FlagInfo:
+    """One spelling of a command-line flag.
+
+    `command` is `server`, `diffusion`, or the module whose flag it is. `releases` are all releases that have
+    this spelling; `alias_of` is the flag's first spelling. `defaults` maps releases (`0.5.1..0.5.3`) to the
+    default they have, with several entries where it changed. `renamed_to` is what a deprecated flag tells to
+    use instead.
+    """
+
+    name: str
+    command: str
+    aliases: tuple[str, ...]
+    field: str
+    releases: tuple[str, ...]
+    gone: bool
+    choices: tuple[Any, ...] = ()
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    renamed_to: str = ""
+    deprecated: bool = False
+    alias_of: str = ""
+
+    @property
+    def first_version(self) -> str:
+        return self.releases[0]
+
+    @property
+    def last_version(self) -> str:
+        return self.releases[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentInfo:
+    """One environment variable and the releases whose source names it."""
+
+    name: str
+    releases: tuple[str, ...]
+    gone: bool
+    default: Any = None
+
+
+class Registry:
+    """Flags, server arguments and environment variables of an index."""
+
+    def __init__(self, pack: SitePack) -> None:
+        self._pack = pack
+        self._order = {version: number for number, version in enumerate(pack.versions)}
+
+    def _releases(self, intervals: str) -> tuple[str, ...]:
+        return tuple(self._pack.versions[number] for number in release_numbers(intervals, self._order))
+
+    @cached_property
+    def _flags(self) -> dict[str, list[dict[str, Any]]]:
+        found: dict[str, list[dict[str, Any]]] = {}
+        first = {"server": 0, "diffusion": 1}
+        rows = sorted(self._pack.registry("flags"), key=lambda row: first.get(row["command"], 2))
+        for row in rows:
+            found.setdefault(normalised(row["flag"]), []).append(row)
+        return found
+
+    @cached_property
+    def _environment(self) -> dict[str, dict[str, Any]]:
+        return {row["variable"]: row for row in self._pack.registry("environment")}
+
+    @cached_property
+    def fields(self) -> dict[str, tuple[int, ...]]:
+        """The server arguments, with the numbers of the releases that print them."""
+        return {row["field"]: release_numbers(row["releases"], self._order) for row in self._pack.registry("fields")}
+
+    def flag_infos(self, flag: str) -> tuple[FlagInfo, ...]:
+        """All flags of that spelling, the server's first."""
+        return tuple(self._info(row) for row in self._flags.get(normalised(flag), ()))
+
+    def server_flags(self) -> tuple[FlagInfo, ...]:
+        """Every flag of the server, under its first spelling."""
+        rows = (row for rows in self._flags.values() for row in rows)
+        return tuple(self._info(row) for row in rows if row["command"] == "server" and not row.get("alias_of"))
+
+    def _info(self, row: Mapping[str, Any]) -> FlagInfo:
+        releases = self._releases(row["releases"])
+        default = row.get("defaults") or ({row["releases"]: row["default"]} if "default" in row else {})
+        return FlagInfo(
+            name=row["flag"],
+            command=row["command"],
+            aliases=tuple(row.get("aliases", ())),
+            field=row.get("field") or row["flag"].lstrip("-").replace("-", "_"),
+            releases=releases,
+            gone=releases[-1] != self._pack.versions[-1],
+            choices=tuple(row.get("choices", ())),
+            defaults=default,
+            renamed_to=row.get("renamed_to", ""),
+            deprecated=bool(row.get("deprecated")),
+            alias_of=row.get("alias_of", ""),
+        )
+
+    def environment_info(self, name: str) -> EnvironmentInfo | None:
+        row = self._environment.get(name.strip().lstrip("$").partition("=")[0])
+        if row is None:
+            return None
+        releases = self._releases(row["releases"])
+        return EnvironmentInfo(row["variable"], releases, releases[-1] != self._pack.versions[-1], row.get("default"))
+
+    def fields_of(self, version: str) -> tuple[str, ...]:
+        """The server arguments that a release prints, sorted."""
+        number = self._order.get(version)
+        return tuple(sorted(name for name, releases in self.fields.items() if number in releases))
+
+    def files(self) -> frozenset[str]:
+        """Every file of any release that holds a site."""
+        return frozenset(self._pack.section("extra files").decode().split())
+
+    @property
+    def versions(self) -> Sequence[str]:
+        return self._pack.versions
+
+
+def normalised(flag: str) -> str:
+    """A flag as the index spells it: two dashes, dashes between words, no value."""
+    return "--" + flag.strip().partition("=")[0].strip().lstrip("-").replace("_", "-")
+
+
+@lru_cache(maxsize=1)
+def registry() -> Registry:
+    """The shipped registry; without entries where no index was built."""
+    return Registry(shipped_pack())
+
+
+def flag_info(flag: str) -> FlagInfo | None:
+    """What is known of a flag, the server's before other commands'; None for no flag of any release."""
+    found = registry().flag_infos(flag)
+    return found[0] if found else None
+
+
+def flag_exists(flag: str, version: str | None = None) -> bool:
+    """Whether a release has the flag, under this spelling; without a release, whether any has."""
+    return any(version is None or version in info.releases for info in registry().flag_infos(flag))
+
+
+def env_exists(name: str, version: str | None = None) -> bool:
+    """Whether a release knows the environment variable; without a release, whether any does."""
+    info = registry().environment_info(name)
+    return info is not None and (version is None or version in info.releases)
+
+
+def file_exists(path: str) -> bool:
+    """Whether any release has the file. `path` starts at `sglang/`; a folder ends in `/`."""
+    files = registry().files()
+    return path in files if not path.endswith("/") else any(file.startswith(path) for file in files)

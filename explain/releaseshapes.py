@@ -1,0 +1,34 @@
+"""Message shapes that one release changed: what to look for, the first release with it, the last one.
+
+Only what is put together at run time stands here, such as batch lines and the labels of a prefix; the wording
+of plain log messages is in the site index for every release.
+"""
+
+from __future__ import annotations
+
+import re
+
+_STAMP = r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?"
+
+SHAPES: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
+    (re.compile(pattern), first, last)
+    for pattern, first, last in (
+        (_STAMP + r"(?: DP\d+)? TP\d+ PP\d+\]", "0.4.6", "0.4.9"),
+        (_STAMP + r"(?: DP\d+)? TP\d+ EP\d+ PP\d+\]", "0.4.10", "0.5.5"),
+        (_STAMP + r"(?: DP\d+)? PP\d+ TP\d+", "0.5.6", ""),
+        (_STAMP + r"[^\]]* (?:ATTN_CP|MOE_DP)\d+", "0.5.9", ""),
+        (r"(?:Prefill|Decode) batch\. ", "", "0.5.3"),
+        (r"(?:Prefill|Decode) batch \[\d+\], ", "0.5.4", ""),
+        (r"(?:Prefill|Decode) batch, #", "0.5.5", ""),
+        (r"Prefill batch.*cache hit rate: ", "", "0.4.3"),
+        (r"Prefill batch.*#pending-token: ", "0.5.11", ""),
+        (r"Prefill batch.*#replay-token: ", "0.5.21", ""),
+        (r"Prefill batch.*#unbootstrapped-req: ", "", "0.5.2"),
+        (r"Prefill batch.*#bootstrap-req: ", "0.5.12", ""),
+        (r"Prefill batch.*cuda graph: ", "0.5.9", ""),
+        (r"Decode batch.*accept rate: ", "0.5.4", ""),
+        (r"Decode batch.*cuda graph: ", "0.4.6", ""),
+        (r"server_args=ServerArgs\(", "", "0.5.18"),
+        (r"server_args=\{'", "0.5.19", ""),
+    )
+)
