@@ -1,0 +1,82 @@
+"""Whether what a record asks for agrees with what a traceback prints: classes, files, functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from explain.model import Frame
+
+
+def class_agrees(wanted: str | None, exception: str | None) -> bool:
+    """Whether two class names are the same by their last part (`torch.cuda.OutOfMemoryError`)."""
+    if not wanted or not exception:
+        return False
+    return wanted.rpartition(".")[2] == exception.rpartition(".")[2]
+
+
+def sglang_path(file: str) -> str | None:
+    """The path of a frame from `sglang/` on; None for a file that is not SGLang's.
+
+    `.../managers/scheduler.py` (shortened by the one who pasted it) stays unknown.
+    """
+    path = file.replace("\\", "/")
+    for package in ("sglang/", "sgl_jax/", "sglang_router/"):
+        marker = path.rfind("/" + package)
+        if marker >= 0:
+            return path[marker + 1 :]
+        if path.startswith(package):
+            return path
+    return None
+
+
+NEAR = 3
+"""SGLang frames that are near an error; further up stands the event loop, whatever failed."""
+
+
+def near_frames(frames: Sequence[Frame]) -> Sequence[Frame]:
+    """The deepest frames, from the third SGLang frame above the error on; all where there are fewer."""
+    seen = 0
+    for index in range(len(frames) - 1, -1, -1):
+        seen += sglang_path(frames[index].file) is not None
+        if seen == NEAR:
+            return frames[index:]
+    return frames
+
+
+def file_names(frames: Sequence[str]) -> set[str]:
+    """The names of the files, or folders, that a record's frames ask for; "" where any will do."""
+    names = {place.partition(":")[0].rstrip("/").rpartition("/")[2] for place in frames}
+    return names or {""}
+
+
+def frames_agree(wanted: Sequence[str], frames: Sequence[Frame]) -> float:
+    """How well `wanted` (`sglang/a.py:function`, `sglang/a.py`, `sglang/folder/`) fits the traceback.
+
+    0 where none of them is on it; a function says more than a file, a file more than a folder.
+    """
+    best = 0.0
+    for place in wanted:
+        path, _, function = place.partition(":")
+        worth = _FUNCTION if function else _FOLDER if path.endswith("/") else _FILE
+        if worth > best and any(_fits(path, function, frame) for frame in frames):
+            best = worth
+    return best
+
+
+_FUNCTION, _FILE, _FOLDER = 1.2, 1.0, 0.7
+
+
+def _fits(path: str, function: str, frame: Frame) -> bool:
+    file = frame.file.replace("\\", "/")
+    if path.endswith("/"):
+        fits = f"/{path}" in f"/{file}"
+    elif file.startswith("..."):
+        fits = path.endswith(file.lstrip("."))
+    else:
+        fits = file == path or file.endswith("/" + path)
+    return fits and (not function or _same_function(function, frame.function))
+
+
+def _same_function(wanted: str, printed: str) -> bool:
+    """Function names agree; Markdown may have eaten the underscores of `__init__`."""
+    return wanted.strip("_") == printed.strip("_*").rpartition(".")[2]

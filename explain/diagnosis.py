@@ -1,0 +1,230 @@
+"""Matches -> findings with roles; the cause first.
+
+Each event has a role by itself (`roles`). Then the whole log is looked at: the exceptions of one chain,
+failures that a later line explains better, symptoms beside what explains them, and which failure came first.
+Every rule leaves a reason in `Finding.why`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from explain.bounds import slim
+from explain.groups import Group, finding_of, group_key, leads_of, role_beside, sort_key
+from explain.masked import promote_masked_imports
+from explain.model import Event, Finding, Match, Place, Role
+from explain.roles import (
+    REQUEST_TIER,
+    captures_agree,
+    explains_better,
+    is_critical,
+    role_of,
+    tells_more,
+    tier_of,
+)
+from explain.seen import Seen
+
+MAX_FINDINGS = 400
+"""Distinct findings that are kept; further ones are counted."""
+MAX_RANKS = 4096
+MAX_LIVES = 1000
+_FULL_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+
+
+class Lives(Protocol):
+    """Knows how often the server that wrote a line had been started by then; see `launch`."""
+
+    def number_of_start(self, source: int, key: str, line: int) -> int: ...
+
+    def later_starts(self, source: int, key: str, number: int) -> int: ...
+
+    def clock_offsets(self) -> dict[int, float]: ...
+
+
+class Diagnosis:
+    """Collects matches in the order of the log; `findings` sorts them out. Memory is bounded."""
+
+    def __init__(
+        self,
+        source_names: list[str],
+        rematch: Callable[[Event], Match] | None = None,
+        *,
+        rolling: bool = False,
+        lives: Lives | None = None,
+    ) -> None:
+        """`rematch` explains an event that is read anew: the reason that a message quotes.
+
+        Where findings become too many, `rolling` forgets the one not seen for longest, for runs without an end;
+        otherwise new ones are counted in `folded` and not kept.
+        """
+        self._rolling = rolling
+        self._lives = lives
+        self._names = source_names
+        self._rematch = rematch
+        self._groups: OrderedDict[object, Group] = OrderedDict()
+        self._by_record: dict[str, list[object]] = {}
+        self._clock: dict[int, str] = {}
+        self._chains: dict[tuple[int, int], list[tuple[object, int]]] = {}
+        self._order_told: list[Group] = []
+        self.folded = 0
+        self.events = 0
+
+    def add(self, match: Match) -> Role:
+        """Takes one match and tells the role of its event as far as it is known by now."""
+        event = match.event
+        self.events += 1
+        role, why = role_of(match)
+        if event.time and _FULL_TIME.match(event.time):
+            self._clock[event.source] = event.time
+        key = self._key(match, role)
+        group = self._groups.get(key)
+        if group is None:
+            if len(self._groups) >= MAX_FINDINGS:
+                self.folded += 1
+                if not self._rolling:
+                    return role
+                self._groups.popitem(last=False)
+            group = Group(_kept(match), role, why, self._order_of(event), tier_of(match))
+            group.life = self._life_of(event)
+            self._groups[key] = group
+        elif tells_more(match, group.match):
+            group.match = _kept(match)
+        self._count(group, event)
+        if self._rolling:
+            self._groups.move_to_end(key)
+        if event.chain_of is not None:
+            self._chains.setdefault((event.source, event.chain_of), []).append((key, event.chain))
+            if len(self._chains) > 4 * MAX_FINDINGS:
+                self._chains.pop(next(iter(self._chains)))
+        return role
+
+    def _order_of(self, event: Event) -> tuple[str, int, int]:
+        return (self._clock.get(event.source, ""), event.source, event.line)
+
+    def _life_of(self, event: Event) -> int:
+        return self._lives.number_of_start(event.source, event.key, event.line) if self._lives else 0
+
+    def _key(self, match: Match, role: Role) -> object:
+        """The finding an event belongs to: that of the same record whose captures do not say otherwise."""
+        key = group_key(match, role)
+        if match.record is None or role != "cause" or key in self._groups:
+            return key
+        known = self._by_record.setdefault(match.record.id, [])
+        for other in known:
+            group = self._groups.get(other)
+            if group is not None and captures_agree(match.captures, group.match.captures):
+                return other
+        if len(known) < MAX_FINDINGS:
+            known.append(key)
+        return key
+
+    def repeatable(self, match: Match) -> object | None:
+        """The finding to which every event like this one belongs, whatever its numbers; None where they decide."""
+        role, _ = role_of(match)
+        return group_key(match, role) if role != "cause" and match.record is not None else None
+
+    def count_again(self, key: object, source: int, line: int, time: str | None, rank: str | None) -> None:
+        """Counts one more event of a finding that `repeatable` named."""
+        self.events += 1
+        group = self._groups.get(key)
+        if group is None:
+            self.folded += 1
+            return
+        group.count += 1
+        group.last = Place(self._names[source], line, time)
+        if rank and (rank in group.ranks or len(group.ranks) < MAX_RANKS):
+            group.ranks[rank] = group.ranks.get(rank, 0) + 1
+        if time:
+            self._clock[source] = time
+
+    def _count(self, group: Group, event: Event) -> None:
+        group.count += 1 + event.repeats
+        place = Place(self._names[event.source], event.line, event.time)
+        group.first = group.first or place
+        group.last = place
+        group.last_key, group.last_line = event.key, (event.source, event.line)
+        life = self._life_of(event)
+        if len(group.lives) < MAX_LIVES:
+            group.lives.add(life)
+        if life > group.life:
+            # What counts is the life it happened in last: there it is first or not.
+            group.life, group.order = life, self._order_of(event)
+            group.rank_times.clear()
+        if event.rank and len(group.rank_times) < MAX_RANKS and _FULL_TIME.match(event.time or ""):
+            group.rank_times.setdefault(event.rank, (event.source, event.time or ""))
+        if event.rank and (event.rank in group.ranks or len(group.ranks) < MAX_RANKS):
+            group.ranks[event.rank] = group.ranks.get(event.rank, 0) + 1 + event.repeats
+
+    # ------------------------------------------------------------------ the whole log
+
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, cause first."""
+        groups = dict(self._groups)
+        self._settle_chains(groups)
+        promote_masked_imports(groups, self._rematch)
+        for group in groups.values():
+            group.later = self._lives.later_starts(group.last_line[0], group.last_key, group.life) if self._lives else 0
+        offsets = self._lives.clock_offsets() if self._lives and len(self._names) > 1 else {}
+        dated = self._dated()
+        ordered = sorted(groups.items(), key=lambda item: sort_key(item[1], item[1].role, dated, offsets))
+        leads = leads_of(ordered)
+        roles = {key: role_beside(group, ordered, leads) for key, group in ordered}
+        # Leads are no symptoms of others, so they keep their order among themselves; only symptoms move.
+        ordered.sort(key=lambda item: sort_key(item[1], roles[item[0]], dated, offsets))
+        leads = leads_of(ordered, roles)
+        position = {key: index for index, (key, _) in enumerate(ordered)}
+        self._order_told = [group for _, group in ordered]
+        return tuple(
+            finding_of(key, group, roles[key], position, leads.get(group.later), offsets) for key, group in ordered
+        )
+
+    def seen(self, index: int) -> Seen:
+        """Where a finding of the last `findings()` happened last."""
+        group = self._order_told[index]
+        source, line = group.last_line
+        last = group.last
+        return Seen(
+            source=source,
+            key=group.last_key,
+            line=line,
+            first_line=group.order[2],
+            time=last.time if last else None,
+            later=group.later,
+            laters=frozenset(group.later + group.life - life for life in group.lives),
+            ends=group.tier != REQUEST_TIER and (group.event.kind != "message" or is_critical(group.match)),
+        )
+
+    def _dated(self) -> bool:
+        """Whether clocks can be compared: every group carries a full time, or none does."""
+        return all(group.order[0] for group in self._groups.values())
+
+    def _settle_chains(self, groups: dict[object, Group]) -> None:
+        """Of the exceptions of one chain one is the cause; the others followed from it or only led to it."""
+        for members in self._chains.values():
+            present = [(groups[key], key) for key, _ in sorted(members, key=lambda member: member[1]) if key in groups]
+            causes = [(group, key) for group, key in present if group.role == "cause"]
+            if not causes and any(group.role == "noise" for group, _ in present):
+                # A task cancelled by Ctrl-C is as harmless as the interrupt that ends its chain.
+                for group, _ in present:
+                    if group.role == "consequence" and group.count == 1:
+                        group.role, group.why = "noise", "its chain ends in something harmless"
+            if len(causes) < 2:
+                continue
+            leader, leader_key = causes[0]
+            for group, key in causes[1:]:
+                if group is not leader and explains_better(group.match, leader.match):
+                    leader, leader_key = group, key
+            for group, key in causes:
+                if key != leader_key and group is not leader:
+                    group.role = "consequence"
+                    group.why = "another exception of the same chain explains it"
+                    group.caused_by = leader_key
+
+
+def _kept(match: Match) -> Match:
+    event = slim(match.event)
+    return match if event is match.event else replace(match, event=event)

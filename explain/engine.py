@@ -1,0 +1,401 @@
+"""The only chain from sources to report: blocks, spots, lines, events, matches, findings."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time as clock
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+from explain import __version__
+from explain.advice import advice_without_cause
+from explain.carriers import Carriers
+from explain.diagnosis import Diagnosis
+from explain.entries import Entry, split
+from explain.events import Assembler
+from explain.incontext import in_context
+from explain.launch import LaunchReader
+from explain.matcher import Matcher
+from explain.model import Block, Event, Finding, Line, Match, Problem, Report, Role, Source, Stats
+from explain.prefixes import read_prefix
+from explain.prepare import join_wrapped, prepare_head
+from explain.repeats import Known, Repeats
+from explain.roles import role_of
+from explain.sources import InputError
+from explain.windows import HEAD_BYTES, RawLine, Window
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from explain.catalogue import Catalogue
+    from explain.sites import SiteIndex
+
+OnEvent = Callable[[Event, Match, Role], None]
+_INSIDE = ('  File "', "    ")
+_TIME_WIDTH = len("2026-11-30 08:00:00")
+MOST_COMPARED = 3
+SHORTEST_TO_COMPARE = 16
+SMALL_BYTES = 64 * 1024
+AHEAD = 4
+"""Blocks that are scanned while an earlier one is read."""
+MAX_PARTIAL = 128
+"""Lines that wait for their rest at the same time, one a stream."""
+_ERROR_LEVELS = frozenset({"ERROR", "CRITICAL"})
+_PYTHON_WARNING = re.compile(r"\w*Warning: ")
+_ERROR_SHAPE = re.compile(r"(?:[\w.-]+(?: \w+)?: (?:fatal )?error: |CUDA error: |error: )")
+
+
+class Readable(Protocol):
+    """What the engine needs of an input."""
+
+    @property
+    def name(self) -> str: ...
+
+    def blocks(self) -> Iterator[Block]: ...
+
+
+def explain_sources(
+    inputs: Sequence[Readable],
+    catalogue: Catalogue,
+    sites: SiteIndex | None = None,
+    *,
+    matcher: Matcher | None = None,
+    on_event: OnEvent | None = None,
+    problems: Iterable[Problem] = (),
+    head: int = HEAD_BYTES,
+) -> Report:
+    """Reads all inputs once and returns what was found. Inputs that fail are reported, the rest are explained."""
+    started = clock.monotonic()
+    names = [one.name for one in inputs]
+    run = Explainer(matcher or Matcher(catalogue, sites), names, on_event, head=head)
+    run.problems.extend(problems)
+    sources = [run.read(number, one) for number, one in enumerate(inputs)]
+    return run.report(sources, clock.monotonic() - started)
+
+
+@dataclass(slots=True)
+class Stream:
+    """What one source needs while it is read. `head` holds its first lines until they are read at once."""
+
+    number: int
+    carriers: Carriers
+    assembler: Assembler
+    window: Window
+    partial: dict[str, Line] = field(default_factory=dict)
+    head: list[tuple[int, str]] | None = field(default_factory=list)
+    repeats: Repeats | None = None
+    bare: bool = False
+    """Whether the last line came through no carrier."""
+    head_offset: int = 0
+
+    @property
+    def settled(self) -> tuple[int, int]:
+        """(offset, line) where reading may start again: every line before has been told or counted."""
+        waiting = [(line.offset, line.number) for line in self.partial.values()]
+        if self.head:
+            waiting.append((self.head_offset, self.head[0][0]))
+        if self.repeats is not None and self.repeats.held is not None:
+            waiting.append((self.repeats.held.offset, self.repeats.held.number))
+        return min((*waiting, *self.assembler.begun), default=(self.window.bytes, self.window.next_line))
+
+
+class Explainer:
+    """Reads blocks of several sources and keeps what was found; one explainer a run.
+
+    `open`, then `feed` block by block, `quiet` when nothing came for a while, `close` at the end; `report` at
+    any time. `read` does all of it for an input that has an end.
+    """
+
+    def __init__(
+        self,
+        matcher: Matcher,
+        names: list[str],
+        on_event: OnEvent | None = None,
+        *,
+        head: int = HEAD_BYTES,
+        rolling: bool = False,
+    ) -> None:
+        """`names` may grow while sources appear. `rolling` forgets old findings where they become too many."""
+        self._matcher = matcher
+        self._names = names
+        self._on_event = on_event
+        self._head = head
+        self.launch = LaunchReader()
+        self._diagnosis = Diagnosis(names, matcher.match, rolling=rolling, lives=self.launch)
+        self.problems: list[Problem] = []
+
+    def open(self, number: int, *, first_line: int = 1) -> Stream:
+        """A source to be fed; `first_line` numbers its first line."""
+        self.launch.opened(number)
+        assembler = Assembler(number)
+        window = Window(lambda: assembler.busy, head=self._head, first_line=first_line)
+        stream = Stream(number, Carriers(), assembler, window)
+        if not self._head:
+            stream.head = None
+        if self._on_event is None:
+            stream.repeats = Repeats(
+                lambda known, raw: self._count(stream, known, raw), lambda raw: self._read_line(stream, raw)
+            )
+        return stream
+
+    def feed(self, stream: Stream, block: Block, ends: Sequence[int]) -> None:
+        """Reads one block; `ends` are the rising end offsets of its spots."""
+        for raw in stream.window.lines_of(block, ends):
+            self._line(stream, raw)
+        if stream.head is not None and stream.window.bytes >= self._head:
+            self._release_head(stream)
+
+    def quiet(self, stream: Stream) -> None:
+        """Nothing continues what is open: it is told now."""
+        self._release_head(stream)
+        if stream.repeats is not None:
+            stream.repeats.end()
+        self._take(stream.assembler.close())
+
+    def close(self, stream: Stream, name: str) -> Source:
+        self._release_head(stream)
+        for line in list(stream.partial.values()):
+            self._feed(stream, line)
+        self.quiet(stream)
+        return Source(name, stream.window.lines, stream.window.bytes)
+
+    def read(self, number: int, source: Readable) -> Source:
+        """Reads one source to its end; where reading fails, what was read counts and a problem says the rest."""
+        stream = self.open(number)
+        try:
+            for block, ends in scanned_ahead(source.blocks(), self._matcher.scanner.find):
+                self.feed(stream, block, ends)
+        except InputError as error:
+            self.problems.append(error.problem)
+        return self.close(stream, source.name)
+
+    # ------------------------------------------------------------------ lines
+
+    def _line(self, stream: Stream, raw: RawLine) -> None:
+        repeats = stream.repeats
+        if raw.gap:
+            self._release_head(stream)
+            if repeats is not None:
+                repeats.end()
+            self._take(stream.assembler.gap())
+        if repeats is not None and stream.head is None and not stream.partial:
+            if repeats.take(raw):
+                return
+            if (shape := repeats.worth_deciding(raw)) is not None and (known := self._decide(stream, raw)):
+                repeats.learn(shape, known)
+        self._read_line(stream, raw)
+
+    def _read_line(self, stream: Stream, raw: RawLine) -> None:
+        if stream.head is not None:
+            stream.head.append((raw.number, raw.text))
+            stream.head_offset = raw.offset if len(stream.head) == 1 else stream.head_offset
+            return
+        text = raw.text
+        if stream.bare and text.startswith(_INSIDE) and stream.assembler.inside(raw.number, text):
+            return
+        for line in self._stripped(stream, raw.number, text, raw.offset):
+            stream.bare = line.text == text and not line.key
+            self._feed(stream, line)
+
+    def _stripped(self, stream: Stream, number: int, text: str, offset: int) -> Iterator[Line]:
+        """The lines that a physical line holds, carriers gone, parts of one line joined."""
+        for stripped in stream.carriers.strip(text):
+            line = Line(number, stripped.text, stripped.key, stripped.time, stripped.repeats, offset)
+            begun = stream.partial.pop(line.key, None)
+            if begun is not None:
+                line = Line(begun.number, begun.text + line.text, line.key, begun.time, line.repeats, begun.offset)
+            if stripped.partial and len(line.text) < HEAD_BYTES and len(stream.partial) < MAX_PARTIAL:
+                stream.partial[line.key] = line
+            else:
+                yield line
+
+    def _decide(self, stream: Stream, raw: RawLine) -> Known | None:
+        """What lines of this shape are wherever they stand alone, None where their digits may matter."""
+        pieces = stream.carriers.strip(raw.text)
+        if len(pieces) != 1 or pieces[0].partial or pieces[0].repeats or any(map(str.isdigit, pieces[0].key)):
+            return None
+        text = pieces[0].text
+        prefix = read_prefix(text)
+        serves = self.launch.serves(text)
+        if prefix is None or "\n" in text or (not serves and self.launch.wants(text)):
+            return None
+        entry = Entry(stream.number, prefix, pieces[0].key, None, 0, ((raw.number, prefix.rest),))
+        events = list(split(entry))
+        if any(self._matcher.digits_matter(event) for event in events):
+            return None
+        matches = [match for event in events if worth_telling(match := self._matcher.match(event))]
+        if not matches:
+            return Known(None, pieces[0].key, serves)
+        finding = self._diagnosis.repeatable(matches[0]) if len(matches) == 1 else None
+        return Known(finding, pieces[0].key) if finding is not None else None
+
+    def _count(self, stream: Stream, known: Known, raw: RawLine) -> None:
+        self._take(stream.assembler.interrupt(known.key))
+        if known.serves:
+            self.launch.served(stream.number, known.key, raw.number, raw.data)
+        if known.finding is not None:
+            stamp = raw.data.find(b"[20")
+            end = raw.data.find(b"]", stamp)
+            head = raw.data[stamp + 1 : end].decode("utf-8", "replace") if 0 <= stamp < end else ""
+            time, rank = head[:_TIME_WIDTH], head[_TIME_WIDTH:].lstrip(".0123456789").strip()
+            self._diagnosis.count_again(known.finding, stream.number, raw.number, time or None, rank or None)
+
+    def _release_head(self, stream: Stream) -> None:
+        """The head of a source is read at once: only then can wraps and a reversed order be seen."""
+        if stream.head is None:
+            return
+        texts, stream.head = stream.head, None
+        carriers = Carriers()
+        for _, text in texts:
+            carriers.strip(text)  # some are believed only once a line proved them
+        whole = join_wrapped(texts, lambda text: [one.text for one in carriers.strip(text)] != [text])
+        lines = [line for number, text in whole for line in self._stripped(stream, number, text, stream.head_offset)]
+        for line in prepare_head(lines):
+            self._feed(stream, line)
+
+    def _feed(self, stream: Stream, line: Line) -> None:
+        for text in line.text.split("\n") if "\n" in line.text else (line.text,):
+            one = line if text is line.text else Line(line.number, text, line.key, line.time, line.repeats, line.offset)
+            self._take(stream.assembler.feed(one))
+            # Behind the events that this line closed: it may be what came after them.
+            if self.launch.wants(text):
+                self.launch.read(one, self._names[stream.number], stream.number)
+
+    def _take(self, events: Iterator[Event]) -> None:
+        for event in events:
+            match = self._matcher.match(event)
+            self.launch.dumped(event)
+            if not worth_telling(match):
+                continue
+            self.launch.happened(event, role_of(match)[0], self._names[event.source])
+            role = self._diagnosis.add(match)
+            if self._on_event is not None:
+                self._on_event(event, match, role)
+
+    def _with_nearest(self, findings: tuple[Finding, ...], unexplained: Sequence[int]) -> tuple[Finding, ...]:
+        """The first few errors that nothing explains, with the known messages they are most like."""
+        sites = self._matcher.sites
+        asked = [index for index in unexplained if len(findings[index].message) >= SHORTEST_TO_COMPARE]
+        if sites is None or not asked:
+            return findings
+        told = list(findings)
+        for index in asked[:MOST_COMPARED]:
+            told[index] = replace(told[index], near=nearest_words(sites, told[index].message))
+        return tuple(told)
+
+    @property
+    def events(self) -> int:
+        """How many events were found so far: a cheap sign of news."""
+        return self._diagnosis.events
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What is known by now, cause first."""
+        return self._diagnosis.findings()
+
+    def report(self, sources: list[Source], seconds: float) -> Report:
+        findings = self._diagnosis.findings()
+        context, findings = in_context(findings, self._diagnosis.seen, self.launch, self._names)
+        unexplained = tuple(
+            index for index, finding in enumerate(findings) if finding.record is None and finding.site is None
+        )
+        findings = self._with_nearest(findings, unexplained)
+        stats = Stats(
+            lines=sum(source.lines for source in sources),
+            bytes=sum(source.bytes for source in sources),
+            events=self._diagnosis.events,
+            seconds=seconds,
+        )
+        return Report(
+            version=__version__,
+            sources=tuple(sources),
+            context=context,
+            findings=findings,
+            unexplained=unexplained,
+            stats=stats,
+            advice=advice_without_cause(findings),
+            folded=self._diagnosis.folded,
+            problems=(*self.problems, *self._matcher.catalogue.slow()),
+        )
+
+
+def nearest_words(sites: SiteIndex, message: str) -> tuple[str, ...]:
+    """The templates most like an unknown message, each with its place: it may be a rewording of one."""
+    found = []
+    for number in sites.nearest(message):
+        site = sites.site(number)
+        template = site.template.replace("{{", "{").replace("}}", "}")
+        found.append(f"{template} ({site.file}, {site.function})")
+    return tuple(found)
+
+
+def _is_python_warning(event: Event) -> bool:
+    """What Python's warnings module prints has the level and no frames; a log message may begin like it."""
+    if event.level != "WARNING" or event.frames:
+        return False
+    return bool(_PYTHON_WARNING.match(event.message)) or (event.exception or "").endswith("Warning")
+
+
+def worth_telling(match: Match) -> bool:
+    """Whether an event is a finding: it is known, it is an exception or a crash, or it calls itself an error.
+
+    A bare line behind a message is told only where a record knows it: it may be part of that message. Python's
+    own warnings are told only where a record knows them.
+    """
+    event = match.event
+    if match.record is not None:
+        return True
+    if _is_python_warning(event):
+        return False
+    if match.site is not None and not event.inside:
+        return True
+    if event.kind != "message":
+        return True
+    return bool(_ERROR_SHAPE.match(event.message)) or (not event.inside and event.level in _ERROR_LEVELS)
+
+
+def scanned_ahead(
+    blocks: Iterator[Block], find: Callable[[bytes], list[tuple[int, int]]]
+) -> Iterator[tuple[Block, list[int]]]:
+    """Blocks with the rising end offsets of their spots; later blocks are scanned by threads meanwhile."""
+    for block in blocks:
+        if len(block.data) >= SMALL_BYTES and not block.last:
+            yield from _scanned_by_threads(itertools.chain([block], blocks), find)
+            return
+        # A live pipe hands out what it has: nothing may wait for the next block.
+        yield block, _ends(find, block.data)
+
+
+def _scanned_by_threads(
+    blocks: Iterator[Block], find: Callable[[bytes], list[tuple[int, int]]]
+) -> Iterator[tuple[Block, list[int]]]:
+    # Imported where there is something to scan side by side: a small log is over before.
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(max_workers=2, thread_name_prefix="scan") as pool:
+        waiting: list[tuple[Block, Future[list[int]]]] = []
+        failure: InputError | None = None
+        try:
+            for block in blocks:
+                if not waiting and len(block.data) < SMALL_BYTES:
+                    yield block, _ends(find, block.data)
+                    continue
+                waiting.append((block, pool.submit(_ends, find, block.data)))
+                while waiting and (len(waiting) > AHEAD or waiting[0][1].done()):
+                    yield _scanned(*waiting.pop(0))
+        except InputError as error:
+            failure = error  # behind what could be read before it
+        while waiting:
+            yield _scanned(*waiting.pop(0))
+        if failure is not None:
+            raise failure
+
+
+def _ends(find: Callable[[bytes], list[tuple[int, int]]], data: bytes) -> list[int]:
+    """Where spots end, rising. A hostile block has a spot at every fourth byte: only this little waits of them."""
+    return sorted({end for _, end in find(data)})
+
+
+def _scanned(block: Block, future: Future[list[int]]) -> tuple[Block, list[int]]:
+    return block, future.result()
