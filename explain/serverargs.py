@@ -1,0 +1,87 @@
+"""The `server_args=` line: SGLang's arguments as one server printed them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_START = re.compile(r"server_args=(?P<open>ServerArgs\(|\{)")
+_LONGEST = 256 * 1024
+
+
+def find_server_args(text: str) -> dict[str, Any] | None:
+    """The server arguments of a `server_args=` line, None where the line has none.
+
+    Reads both forms, `ServerArgs(a=1, …)` and `{'a': 1, …}`, from the start as far as the line goes: a line
+    that a carrier or a paste cut gives the fields before the cut. A value that is no Python literal (an enum,
+    an object) is kept as its text.
+    """
+    found = _START.search(text)
+    if not found:
+        return None
+    body = text[found.end() : found.end() + _LONGEST]
+    separator = "=" if found["open"] == "ServerArgs(" else ":"
+    fields: dict[str, Any] = {}
+    for piece in _pieces(body):
+        name, _, value = piece.partition(separator)
+        name = name.strip().strip("'\"")
+        if not _ or not name.isidentifier():
+            continue
+        fields[name] = _value(value.strip())
+    return fields or None
+
+
+def number_of(arguments: Mapping[str, Any], *names: str) -> float | None:
+    """The first of these arguments that is a number."""
+    for name in names:
+        value = arguments.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value
+    return None
+
+
+def _pieces(body: str) -> Iterator[str]:
+    """The text between commas at depth zero, up to the closing bracket. A cut last piece is left out."""
+    depth, start, index = 0, 0, 0
+    length = len(body)
+    while index < length:
+        character = body[index]
+        if character in "'\"":
+            index = _string_end(body, index)
+            if index >= length:
+                return
+        elif character in "([{<":
+            depth += character != "<" or body[index + 1 : index + 2].isalpha()
+        elif character in ")]}":
+            if depth == 0:
+                yield body[start:index]
+                return
+            depth -= 1
+        elif character == ">" and depth and body[index - 1] not in "-=":
+            depth -= 1
+        elif character == "," and depth == 0:
+            yield body[start:index]
+            start = index + 1
+        index += 1
+
+
+def _string_end(body: str, start: int) -> int:
+    quote = body[start]
+    index = start + 1
+    while index < len(body):
+        if body[index] == "\\":
+            index += 1
+        elif body[index] == quote:
+            return index
+        index += 1
+    return index
+
+
+def _value(text: str) -> Any:
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return text
+    return value if isinstance(value, (str, int, float, bool, type(None), list, dict)) else text
