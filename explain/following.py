@@ -67,6 +67,8 @@ class Pipe:
     line_open: bool = False
     """Whether what was passed on last ended within a line."""
     unheard: bool = False
+    passed_on: threading.Event = field(default_factory=threading.Event)
+    """Set when the stream ended and all of it was passed on."""
 
     def start(self) -> None:
         threading.Thread(target=self._read, name=f"read-{self.name}", daemon=True).start()
@@ -89,6 +91,7 @@ class Pipe:
             if not self.unheard:
                 self.pieces.put(data)
                 self.wake.set()
+        self.passed_on.set()
         self.pieces.put(None)
         self.wake.set()
 
@@ -474,7 +477,7 @@ def _line_start(path: str, size: int) -> int:
 
 def _last_lines(path: str, size: int, count: int) -> int:
     """Where the last `count` complete lines begin."""
-    position, found = size, -1 if count >= 0 else 0
+    position, found = size, -1
     with open(path, "rb") as file:
         while position > 0:
             start = max(position - PIPE_BYTES, 0)

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from explain.announce import Announcer, JsonlAnnouncer, TerminalAnnouncer, to_text
 from explain.catalogue import Catalogue
-from explain.child import Child, ending_words
+from explain.child import OUTPUT_SECONDS, Child, ending_words
 from explain.console import FAILED, UsageProblem, complain, problems_of_user, report_problems, wants_color
 from explain.following import (
     Follower,
@@ -126,6 +126,7 @@ def run_command(
     )
     child.on_exit(follower.stop)
     child.pass_signals(lambda text: complain(f"run: {text}"))
+    left = 0.0
     try:
         follower.run()
     except Exception as error:
@@ -135,9 +136,13 @@ def run_command(
             f"run: internal error: {type(error).__name__}: {error}; the command goes on, its output is "
             "passed on and no longer explained"
         )
+        left = OUTPUT_SECONDS
     for pipe in pipes:
         pipe.pass_on_only()
     status = child.wait()
+    for pipe in pipes:
+        # What the command wrote last may still be on its way through us.
+        pipe.passed_on.wait(left)
     complain(f"run: {ending_words(child.returncode, child.stopped_by, follower.live.report(0.0))}")
     return status
 

@@ -404,6 +404,22 @@ def test_an_error_of_ours_does_not_touch_the_command() -> None:
     assert b"internal error: ZeroDivisionError: planted" in done.stderr and b"Traceback" not in done.stderr
 
 
+def test_after_an_error_of_ours_a_slow_reader_gets_the_rest_too() -> None:
+    ours = (
+        "import explain.live, explain.cli, sys\n"
+        "def fail(*_): raise ZeroDivisionError('planted')\n"
+        "explain.live.Live.feed = fail\n"
+        "explain.cli.main(['run', '--', sys.executable, '-c', sys.argv[1]])"
+    )
+    theirs = f"import os\nos.write(1, {HEALTHY!r} * 2000)"
+    with subprocess.Popen(
+        [sys.executable, "-c", ours, theirs], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT
+    ) as process:
+        assert process.stdout is not None
+        time.sleep(1.5)  # the command has ended, its last lines wait for us to read
+        assert process.stdout.read() == HEALTHY * 2000
+
+
 def test_pausing_run_pauses_the_command(tmp_path: Path) -> None:
     ticks = tmp_path / "ticks"
     script = f"import time\nfor _ in range(600): open({str(ticks)!r}, 'a').write('.'); time.sleep(0.05)"
