@@ -115,10 +115,6 @@ def explain_command(
         for option, given in (("--output", output is not None), ("--fail-on", fail_on != "never")):
             if given:
                 raise UsageProblem(f"{option}: does not go with --follow; see --on-finding and --format jsonl")
-        unfit = {"--output": output, "--fail-on": fail_on != "never"}
-        for option in (option for option, given in unfit.items() if given):
-            mode = "--follow" if follow else "--tee"
-            raise UsageProblem(f"{option}: does not go with {mode}; leave it out")
         from explain import followrun
 
         return followrun.follow(

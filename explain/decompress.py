@@ -25,7 +25,6 @@ class Decompressed:
         self._new = new
         self._machine: Any = new()
         self._input = first
-        self._fed = 0
 
     def read(self, size: int, /) -> bytes:
         while True:

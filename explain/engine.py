@@ -364,7 +364,7 @@ def scanned_ahead(
             yield from _scanned_by_threads(itertools.chain([block], blocks), find)
             return
         # A live pipe hands out what it has: nothing may wait for the next block.
-        yield block, _ends(find, block.data)
+        yield block, spot_ends(find, block.data)
 
 
 def _scanned_by_threads(
@@ -379,9 +379,9 @@ def _scanned_by_threads(
         try:
             for block in blocks:
                 if not waiting and len(block.data) < SMALL_BYTES:
-                    yield block, _ends(find, block.data)
+                    yield block, spot_ends(find, block.data)
                     continue
-                waiting.append((block, pool.submit(_ends, find, block.data)))
+                waiting.append((block, pool.submit(spot_ends, find, block.data)))
                 while waiting and (len(waiting) > AHEAD or waiting[0][1].done()):
                     yield _scanned(*waiting.pop(0))
         except InputError as error:
@@ -392,7 +392,7 @@ def _scanned_by_threads(
             raise failure
 
 
-def _ends(find: Callable[[bytes], list[tuple[int, int]]], data: bytes) -> list[int]:
+def spot_ends(find: Callable[[bytes], list[tuple[int, int]]], data: bytes) -> list[int]:
     """Where spots end, rising. A hostile block has a spot at every fourth byte: only this little waits of them."""
     return sorted({end for _, end in find(data)})
 

@@ -378,7 +378,7 @@ class Tail:
                 return
             self._look_again = now + MISSING_SECONDS
         if current is None and status is None:
-            self._open_missing()
+            self._current = self._open(self.path)
             return
         for path in self._siblings():
             found = _status(path)
@@ -393,17 +393,10 @@ class Tail:
                 self._remember(file)
                 file.close()
                 continue
-            if self._current is not None:
-                self._current.retire_at = now + RETIRE_SECONDS
-                self._retired.append(self._current)
-            self._current = file
-            yield from self._drain(file)
+            yield from self._go_over(file, now)
         if self._current is current and status is not None:
             # The path was switched back to a file that was read before: what was added to it counts.
             yield from self._return(now, status)
-
-    def _open_missing(self) -> None:
-        self._current = self._open(self.path)
 
     def _return(self, now: float, status: os.stat_result) -> Iterator[Piece]:
         for file in self._retired:
@@ -416,6 +409,10 @@ class Tail:
                 return
             file = opened
             file.position, file.before = self._seen.get((file.device, file.inode), (0, b""))
+        yield from self._go_over(file, now)
+
+    def _go_over(self, file: _File, now: float) -> Iterator[Piece]:
+        """The path leads to `file` from now on; the one before is still read for a while."""
         if self._current is not None:
             self._current.retire_at = now + RETIRE_SECONDS
             self._retired.append(self._current)

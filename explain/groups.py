@@ -32,7 +32,6 @@ class Group:
     ranks: dict[str, int] = field(default_factory=dict)
     first: Place | None = None
     last: Place | None = None
-    chain: tuple[int, int] | None = None
     caused_by: object | None = None
     life: int = 0
     """The number of the start in which it happened last."""

@@ -36,7 +36,6 @@ class OnFinding:
         self._complain = complain
         self._done: set[str] = set()
         self._queue: queue.Queue[bytes | None] = queue.Queue(WAITING)
-        self._dropped = 0
         self._thread = threading.Thread(target=self._work, name="on-finding", daemon=True)
         self._thread.start()
 

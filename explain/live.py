@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from explain.cutting import LineCutter
-from explain.engine import Explainer, OnEvent, Stream
+from explain.engine import Explainer, OnEvent, Stream, spot_ends
 from explain.matcher import Matcher
-from explain.model import Finding, Report, Source
+from explain.model import Block, Finding, Report, Source
 
 SILENCE = 1.0
 """Seconds without a line after which what is open is taken for finished."""
@@ -89,8 +89,7 @@ class Live:
         self.bytes_read += len(data)
         for block in opened.cutter.add(data):
             before = opened.stream.window.next_line
-            ends = sorted({end for _, end in self.matcher.scanner.find(block.data)})
-            self.explainer.feed(opened.stream, block, ends)
+            self._scan(opened, block)
             self.lines_read += opened.stream.window.next_line - before
         opened.touched, opened.quiet = now, False
 
@@ -102,9 +101,11 @@ class Live:
 
     def _end(self, opened: _Open) -> None:
         for block in opened.cutter.finish():
-            ends = sorted({end for _, end in self.matcher.scanner.find(block.data)})
-            self.explainer.feed(opened.stream, block, ends)
+            self._scan(opened, block)
         self.explainer.quiet(opened.stream)
+
+    def _scan(self, opened: _Open, block: Block) -> None:
+        self.explainer.feed(opened.stream, block, spot_ends(self.matcher.scanner.find, block.data))
 
     @property
     def waiting(self) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from explain.agreement import class_agrees, file_names, frames_agree, near_frames, sglang_path
 from explain.bounds import CAPTURE, within
 from explain.model import Event, Match, SiteInfo
-from explain.scanner import ANCHORS, Scanner, build_scanner, unique_literals
+from explain.scanner import Scanner, build_scanner, unique_literals
 
 if TYPE_CHECKING:
     import regex
@@ -78,7 +78,6 @@ class Matcher:
         literals, self._owners = unique_literals(groups)
         key = f"{catalogue.digest} {sites.digest if sites is not None else ''}"
         self.scanner: Scanner = build_scanner(literals, key, force=force_scanner)
-        self._anchors = len(ANCHORS)
         self._by_frames = frozenset(catalogue.without_needle())
         self._by_file: dict[str, list[int]] = {}
         for number in sorted(self._by_frames):

@@ -1,6 +1,6 @@
 """Every value that crosses a seam between two modules. Imports nothing of ours.
 
-The flow: bytes -> `Block` -> `Spot` -> `Line` -> `Event` -> `Match` -> `Finding` -> `Report` -> renderer.
+The flow: bytes -> `Block` -> spots -> `Line` -> `Event` -> `Match` -> `Finding` -> `Report` -> renderer.
 All classes are frozen and slotted; sequences are tuples, so a value can be shared and cached freely.
 """
 
@@ -118,15 +118,6 @@ class Block:
     offset: int
     data: bytes
     last: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """One literal or anchor found in a block: bytes `start` to `end` of its data."""
-
-    start: int
-    end: int
-    id: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class Repeats:
     def take(self, raw: RawLine) -> bool:
         """Whether `raw` is done with: it is of a known shape and is held until the next line."""
         data = raw.data
-        begins = data[:3] == b"[20" or data[:1] in _BEGINNINGS
+        begins = _begins_entry(data)
         if self._held is not None:
             self._release(whole=begins)
         if not begins or len(data) > LONGEST:
@@ -82,7 +82,7 @@ class Repeats:
     def worth_deciding(self, raw: RawLine) -> bytes | None:
         """The shape of a line that came often enough to be decided for good, else None."""
         data = raw.data
-        if len(data) > LONGEST or not (data[:3] == b"[20" or data[:1] in _BEGINNINGS):
+        if len(data) > LONGEST or not _begins_entry(data):
             return None
         shape = data.translate(None, _DIGITS)
         seen = self._seen.get(shape, 0) + 1
@@ -93,3 +93,8 @@ class Repeats:
 
     def learn(self, shape: bytes, known: Known) -> None:
         self._known[shape] = known
+
+
+def _begins_entry(data: bytes) -> bool:
+    """Whether a line surely continues no other one."""
+    return data[:3] == b"[20" or data[:1] in _BEGINNINGS

@@ -48,10 +48,6 @@ def product(pieces: Sequence[Sequence[Text]]) -> list[Text]:
     return [joined(itertools.chain.from_iterable(one)) for one in combinations]
 
 
-def map_literals(text: Text, change: Callable[[str], str]) -> Text:
-    return joined(change(part) if isinstance(part, str) else part for part in text)
-
-
 class Evaluator:
     """Knows one module: its constants, its helpers that return text, the class around the code."""
 

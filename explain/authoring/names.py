@@ -85,9 +85,6 @@ class Names:
     def variable(self, name: str) -> Releases:
         return self._variables.get(name, NONE)
 
-    def variables_starting(self, beginning: str) -> bool:
-        return any(name.startswith(beginning) for name in self._variables)
-
     def similar_variables(self, name: str) -> list[str]:
         return get_close_matches(name, self._variables, 2, 0.8)
 
