@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from explain.expressions import expression
 from explain.model import Finding
 
-_EXIT_CODE = re.compile(r"exit ?code:? ?=?(?P<code>-?\d+)")
+_EXIT_CODE = expression(r"exit ?code:? ?=?(?P<code>-?\d+)")
 _SIGNALS = {
     "-3": "SIGQUIT: the process under it failed first and printed why on its own lines",
     "-6": "SIGABRT: a native library gave up; look for `terminate called` or `what():`",

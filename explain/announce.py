@@ -5,13 +5,13 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from explain.live import Live, News
 from explain.model import Event, Finding, Match, Role
 from explain.render import jsonl, live, safe, terminal
 from explain.render.text import Painter
+from explain.values import dataclass, field
 
 STILL_ON_SCREEN_SECONDS = 120.0
 """So long after a verdict the summary does not say it again."""

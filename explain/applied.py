@@ -6,22 +6,22 @@ their values in its first sentence.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from explain.conditions import releases_of
+from explain.expressions import expression
 from explain.model import LaunchContext
 from explain.registry import FlagInfo, registry
 
-_VERB = re.compile(r"\W*(?P<verb>[A-Za-z]+)")
-_FLAG = re.compile(r"(?<![\w-])(?P<flag>--[a-z][a-z0-9-]*[a-z0-9])(?:[ =](?P<value>[\w./-]+))?")
-_SENTENCE = re.compile(r"(?<=[a-z`)\d])[.;:](?:\s|$)")
+_VERB = expression(r"\W*(?P<verb>[A-Za-z]+)")
+_FLAG = expression(r"(?<![\w-])(?P<flag>--[a-z][a-z0-9-]*[a-z0-9])(?:[ =](?P<value>[\w./-]+))?")
+_SENTENCE = expression(r"(?<=[a-z`)\d])[.;:](?:\s|$)")
 _ADDS = frozenset({"add", "set", "use", "pass", "enable", "specify", "choose", "give", "select", "start", "launch"})
 _REMOVES = frozenset({"remove", "drop", "omit", "unset"})
-_OTHERWISE = re.compile(r"\b(?:or|without|instead of|remove|drop|upgrade)\b")
+_OTHERWISE = expression(r"\b(?:or|without|instead of|remove|drop|upgrade)\b")
 """Behind these words stands something else that may help."""
-_MORE = re.compile(r"\b(?:set|add|use|pass|bound|raise|lower|upgrade|load|restrict)\b")
+_MORE = expression(r"\b(?:set|add|use|pass|bound|raise|lower|upgrade|load|restrict)\b")
 _OFF: tuple[object, ...] = (None, False, "", [], {})
 _PROSE = frozenset({"on", "or", "and", "to", "for", "if", "in", "with", "as", "is", "only", "below", "above", "by"})
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from explain.model import Event, Traceback
+from explain.values import replace
 
 TOLD = 8 * 1024
 """Characters of a message that are kept for the report."""

@@ -30,10 +30,14 @@ def cache_directory() -> Path:
     return home / ".cache" / NAME
 
 
-def read_cached(name: str) -> bytes | None:
-    """What `write_cached` stored under the name, None where it is missing, unreadable or damaged."""
+def read_cached(name: str) -> memoryview | None:
+    """What `write_cached` stored under the name, None where it is missing, unreadable or damaged.
+
+    A view: these are megabytes, and every copy is a part of the start.
+    """
     try:
-        stored = (cache_directory() / name).read_bytes()
+        with open(os.path.join(cache_directory(), name), "rb", buffering=0) as file:
+            stored = memoryview(file.read())
     except OSError:
         return None
     content = stored[4:]

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from explain.model import Problem, Record
-from explain.pack import Pack, build_pack, cached_pack, load_pack
+from explain.pack import Index, Pack, cached_pack, load_pack
 from explain.pattern import Pattern
 from explain.recordfiles import record_files
 
@@ -72,6 +72,8 @@ class Catalogue:
     @classmethod
     def of(cls, paths: Sequence[Path]) -> Catalogue:
         """The records under `paths` alone, without any cache. For tests and tools."""
+        from explain.packing import build_pack
+
         problems: list[Problem] = []
         return cls([build_pack(record_files(paths, problems))], problems)
 
@@ -95,7 +97,8 @@ class Catalogue:
         found = self._patterns.get(number)
         if found is None:
             pack, row = self._rows[number]
-            found = self._patterns.setdefault(number, Pattern(self._packs[pack].index.patterns[row]))
+            index = self._packs[pack].index
+            found = self._patterns.setdefault(number, Pattern(index.patterns[row], index.weights[row]))
         return found
 
     def slow(self) -> list[Problem]:
@@ -180,7 +183,7 @@ def shipped_pack(problems: list[Problem]) -> Pack:
     if pack is None:
         command = f"{sys.executable} -m pip install --force-reinstall sglang-explain"
         problems.append(Problem(str(SHIPPED), "", "is damaged", command))
-        return build_pack([])
+        return Pack(Index(), b"", [], "", "")
     return pack
 
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import BinaryIO
 
+from explain.expressions import expression
 from explain.model import Report
 
 PASSED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
@@ -20,7 +21,7 @@ PATIENCE_SECONDS = 15.0
 OUTPUT_SECONDS = 3.0
 """How long output is awaited after the command's end: processes it left behind may hold the pipe for ever."""
 
-_KILLED = re.compile(r"exit ?code:? -9\b|SIGKILL|signal 9\b", re.IGNORECASE)
+_KILLED = expression(r"exit ?code:? -9\b|SIGKILL|signal 9\b", re.IGNORECASE)
 """A cause that is itself a kill from outside."""
 _SIGNAL_WORDS = {
     "SIGKILL": "killed from outside: the kernel's OOM killer, a memory limit, an operator, or SGLang itself",

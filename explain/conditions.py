@@ -6,26 +6,26 @@ does not tell, nothing is claimed. patterns/README.md lists the keys.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from explain.expressions import expression
 from explain.gpus import generation_of
 from explain.headroom import Headroom
 from explain.model import LaunchContext
 from explain.registry import registry
+from explain.values import dataclass, fields_of
 
 KEYS = ("args", "release", "memory", "captures", "gpu", "limits", "load", "not", "any")
 TESTS = ("above", "below", "in", "not", "set")
-FIGURES = tuple(name for name in Headroom.__dataclass_fields__ if name != "rank")
+FIGURES = tuple(name for name in fields_of(Headroom) if name != "rank")
 LIMITS = (
     *("max_total_num_tokens", "chunked_prefill_size", "max_prefill_tokens"),
     *("max_running_requests", "context_len"),
 )
 LOAD = ("running", "half_running", "queued", "token_usage")
 """What the last decode batch line before the failure says."""
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_NUMBER = expression(r"-?\d+(?:\.\d+)?")
 
 
 _PRINTED = (

@@ -7,13 +7,12 @@ Every rule leaves a reason in `Finding.why`.
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Protocol
 
 from explain.bounds import slim
+from explain.expressions import expression
 from explain.groups import Group, finding_of, group_key, leads_of, role_beside, sort_key
 from explain.masked import promote_masked_imports
 from explain.model import Event, Finding, Match, Place, Role
@@ -27,12 +26,13 @@ from explain.roles import (
     tier_of,
 )
 from explain.seen import Seen
+from explain.values import replace
 
 MAX_FINDINGS = 400
 """Distinct findings that are kept; further ones are counted."""
 MAX_RANKS = 4096
 MAX_LIVES = 1000
-_FULL_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+_FULL_TIME = expression(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 
 
 class Lives(Protocol):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import re
 import time as clock
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from explain import __version__
@@ -15,6 +13,7 @@ from explain.carriers import Carriers
 from explain.diagnosis import Diagnosis
 from explain.entries import Entry, split
 from explain.events import Assembler
+from explain.expressions import expression
 from explain.incontext import in_context
 from explain.launch import LaunchReader
 from explain.matcher import Matcher
@@ -24,6 +23,7 @@ from explain.prepare import join_wrapped, prepare_head
 from explain.repeats import Known, Repeats
 from explain.roles import role_of
 from explain.sources import InputError
+from explain.values import dataclass, field, replace
 from explain.windows import HEAD_BYTES, RawLine, Window
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ AHEAD = 4
 MAX_PARTIAL = 128
 """Lines that wait for their rest at the same time, one a stream."""
 _ERROR_LEVELS = frozenset({"ERROR", "CRITICAL"})
-_PYTHON_WARNING = re.compile(r"\w*Warning: ")
-_ERROR_SHAPE = re.compile(r"(?:[\w.-]+(?: \w+)?: (?:fatal )?error: |CUDA error: |error: )")
+_PYTHON_WARNING = expression(r"\w*Warning: ")
+_ERROR_SHAPE = expression(r"(?:[\w.-]+(?: \w+)?: (?:fatal )?error: |CUDA error: |error: )")
 
 
 class Readable(Protocol):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from explain.bounds import within
+from explain.expressions import expression
 from explain.model import Event, Frame, Traceback
 from explain.prefixes import Prefix
 from explain.tracebacks import (
@@ -21,33 +20,34 @@ from explain.tracebacks import (
     read_exception,
     split_inline,
 )
+from explain.values import dataclass
 
-_DATA = re.compile(
+_DATA = expression(
     r"server_args=|(?:Receive|Finish|Receive OpenAI): obj=|\{\"timestamp\": ?\"[^\"]*\", ?\"event\": ?\"request\.|"
     r"launch_command=|(?:Prefill|Decode) batch|INFO: +[\d.:]+ - \"|self\.cur_batch\.batch_size|"
     r"[\d.]+:\d+ - \"(?:GET|POST|PUT|HEAD|OPTIONS|DELETE|PATCH|PRI) "
 )
 """Lines that hold data of users or of the configuration: never an event, whatever words are in them."""
-_ABORT_IN_DATA = re.compile(
+_ABORT_IN_DATA = expression(
     r"'finish_reason': \{'type': 'abort', 'message': (?P<quote>['\"])(?P<message>.*?)(?P=quote), "
 )
-_ESCAPED_FRAME = re.compile(r'\\n\s*File \\?"')
-_ESCAPED_LINE = re.compile(r"\\n")
-_HEADING = re.compile(
+_ESCAPED_FRAME = expression(r'\\n\s*File \\?"')
+_ESCAPED_LINE = expression(r"\\n")
+_HEADING = expression(
     r"\s*(?:Process \S+:|Exception in thread .*:|Exception ignored in.*|Task exception was never retrieved|"
     r"future: <Task|--- Logging error ---|\[rank\d+\]: *$|Call stack:)"
 )
-_TASK = re.compile(r"future: <.*\bexception=(?P<name>[A-Za-z_][\w.]*)\((?P<message>.*)\)>?\s*$")
-_LOGGING_MESSAGE = re.compile(r"Message: (?P<quote>['\"])(?P<message>.*)(?P=quote)\s*$")
-_FATAL = re.compile(r"Fatal Python error: (?P<what>[^\n]+)")
-_FAULT_FRAME = re.compile(r'\s*File \\?"(?P<file>[^"\n\\]+)\\?", line (?P<line>\d{1,7}) in (?P<function>[^\n]+)$')
-_THREAD = re.compile(r"\s*(?P<current>Current t|T)hread (?:0x)?[0-9a-fA-F]+.*\(most recent call first\)")
-_CRASHED_THREAD = re.compile(r"\s*Current thread (?:0x)?[0-9a-fA-F]+ .*\(most recent call first\)")
+_TASK = expression(r"future: <.*\bexception=(?P<name>[A-Za-z_][\w.]*)\((?P<message>.*)\)>?\s*$")
+_LOGGING_MESSAGE = expression(r"Message: (?P<quote>['\"])(?P<message>.*)(?P=quote)\s*$")
+_FATAL = expression(r"Fatal Python error: (?P<what>[^\n]+)")
+_FAULT_FRAME = expression(r'\s*File \\?"(?P<file>[^"\n\\]+)\\?", line (?P<line>\d{1,7}) in (?P<function>[^\n]+)$')
+_THREAD = expression(r"\s*(?P<current>Current t|T)hread (?:0x)?[0-9a-fA-F]+.*\(most recent call first\)")
+_CRASHED_THREAD = expression(r"\s*Current thread (?:0x)?[0-9a-fA-F]+ .*\(most recent call first\)")
 """Where the dump of a crash begins whose first lines were cut off."""
-_TERMINATE = re.compile(r"terminate called (?:after throwing an instance of|without an active exception|recursively)")
-_WHAT = re.compile(r"\s*what\(\): ")
-_CPP_FRAME = re.compile(r"\s*(?:frame \[?#\d+|Exception raised from )")
-_PANIC = re.compile(r"thread '[^']*'(?: \(\d+\))? panicked at ")
+_TERMINATE = expression(r"terminate called (?:after throwing an instance of|without an active exception|recursively)")
+_WHAT = expression(r"\s*what\(\): ")
+_CPP_FRAME = expression(r"\s*(?:frame \[?#\d+|Exception raised from )")
+_PANIC = expression(r"thread '[^']*'(?: \(\d+\))? panicked at ")
 _CONTEXT_LINES = 12
 _MAX_TEXT = 64 * 1024
 _LONGEST_HEADING = 500

@@ -8,13 +8,13 @@ their chains, native crashes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from explain.bounds import within
 from explain.entries import Entry, split
 from explain.model import Event, Line
 from explain.prefixes import Prefix, read_prefix
 from explain.tracebacks import HEADER, is_exception_line, match_frame
+from explain.values import dataclass, field
 
 MAX_ENTRY_LINES = 1_500
 """Longer entries are cut: an entry is a message or a traceback, not a file."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from explain.model import Problem
+from explain.values import dataclass, field
 
 
 @dataclass(slots=True)

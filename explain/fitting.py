@@ -13,11 +13,12 @@ from typing import Any
 
 from explain.applied import note_on
 from explain.conditions import Facts, holds
+from explain.expressions import expression
 from explain.headroom import headroom_of
 from explain.model import Dropped, Finding, LaunchContext
 
-_SLOT = re.compile(r"\{(?P<name>[a-z][\w/]*)(?::(?P<digits>\d))?\}")
-_SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>[KMG]i?B)")
+_SLOT = expression(r"\{(?P<name>[a-z][\w/]*)(?::(?P<digits>\d))?\}")
+_SIZE = expression(r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>[KMG]i?B)")
 _GB = {"K": 1 / 1024 / 1024, "M": 1 / 1024, "G": 1.0}
 MAX_VALUE = 80
 _REASONS = {"already": "already so here", "impossible": "not possible here"}

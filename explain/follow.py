@@ -11,11 +11,11 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from explain.model import Problem
+from explain.values import dataclass, field
 
 READ_BYTES = 1024 * 1024
 BUDGET_BYTES = 64 * READ_BYTES

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -26,6 +25,7 @@ from explain.matcher import Matcher
 from explain.model import Problem
 from explain.sources import LOG_NAMES
 from explain.state import State, load_state, save_state
+from explain.values import dataclass, field
 
 POLL_SECONDS = 0.1
 WAKE_SECONDS = 0.25

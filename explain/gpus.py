@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from explain.expressions import expression
+
 GENERATIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (generation, re.compile(rf"\b(?:{names})\b"))
+    (generation, expression(rf"\b(?:{names})\b"))
     for generation, names in (
         ("blackwell", r"G?B[123]00|RTX PRO \w+|RTX 50\d\d|GB10|Thor"),
         ("hopper", r"G?H(?:20|100|200|800)"),

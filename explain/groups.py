@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from explain.agreement import sglang_path
 from explain.clocks import shifted
+from explain.expressions import expression
 from explain.model import Event, Finding, Frame, Match, Place, Role
 from explain.roles import ERROR_KINDS, FATAL_TIER, REQUEST_TIER, SYMPTOM_TIER, is_generic, shape
+from explain.values import dataclass, field, replace
 
-IGNORED_IMPORT = re.compile(
+IGNORED_IMPORT = expression(
     r"Ignore import error when loading (?:sglang\.srt\.models\.)?(?P<module>[\w.]+)[:.] ?(?P<reason>[^\n]*)"
 )
 _MINUTE = len("2026-11-30 08:00")

@@ -19,10 +19,10 @@ fraction by `d` moves `d * before` GB between `pool` and `left`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from explain.model import LaunchContext, MemoryStep
 from explain.serverargs import number_of
+from explain.values import dataclass
 
 BIG_GPU = 60.0
 RESERVE = {True: 5.0, False: 2.5}

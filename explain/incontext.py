@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
+from explain.expressions import expression
 from explain.fitting import fitted
 from explain.launch import LaunchReader
 from explain.lifetimes import context_of, start_of
@@ -13,8 +12,9 @@ from explain.model import Finding, LaunchContext
 from explain.recovery import recovery
 from explain.seen import Seen
 from explain.stacks import odd_ones
+from explain.values import replace
 
-_HANG = re.compile(r"(?i:watchdog timeout)|Watchdog caught collective|timed out")
+_HANG = expression(r"(?i:watchdog timeout)|Watchdog caught collective|timed out")
 MAX_CONTEXTS = 8
 """Starts and servers whose findings are fitted; those of further ones keep their records' order."""
 

@@ -7,14 +7,13 @@ Nothing here looks at lines that the reader would not read anyway.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from explain.clocks import offsets_of
+from explain.expressions import expression
 from explain.model import Event, Frame, Line, MemoryStep, Place, Pool, Role
 from explain.prefixes import read_prefix
 from explain.serverargs import find_server_args
@@ -29,6 +28,7 @@ from explain.startup import (
     memory_step,
     shows_serving,
 )
+from explain.values import dataclass, field
 
 __all__ = ["READY", "LaunchReader", "Start", "find_server_args"]
 
@@ -45,13 +45,13 @@ _RECENT = 16
 _COMMAND_LINES = 80
 _IDENTITY = ("node_rank", "port", "disaggregation_mode", "base_gpu_id", "dp_rank")
 """Arguments in which servers that run side by side differ."""
-_DEATH = re.compile(
+_DEATH = expression(
     r"(?i:sigquit)|kill_process_tree called|^Killed$|: +\d+ Killed|Child process .*(?:died|failed)|"
     r"crashed with exit code|scheduler died during initialization|scheduler is dead|Initialization failed|"
     r"hit an exception|Aborted \(core dumped\)|Segmentation fault \(core dumped\)|oom-kill|Fatal Python error"
 )
 _REQUEST_LOG = ("Receive: ", "Finish: ", "Receive OpenAI: ", '{"timestamp": "')
-_REFUSED = re.compile(r"error: (?:argument |unrecognized arguments|the following arguments|ambiguous option)")
+_REFUSED = expression(r"error: (?:argument |unrecognized arguments|the following arguments|ambiguous option)")
 _ARGUMENT_FRAMES = frozenset({"prepare_server_args", "check_server_args", "resolve_once"})
 
 BatchLine = tuple[int, str | bytes, str | None]

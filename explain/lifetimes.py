@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from explain.expressions import expression
 from explain.launch import LaunchReader, Start
 from explain.model import Batch, Change, Frame, LaunchContext, Lifetime, MemoryStep, Place
 from explain.prefixes import read_prefix
@@ -18,11 +19,9 @@ from explain.seen import Seen
 from explain.startup import batch
 
 MAX_LIFETIMES = 20
-_WHOLE = 60
-"""So many server arguments are a whole list."""
 _FILES = 12
 """Files of tracebacks that are looked up for the release."""
-_MODEL = re.compile(r"--model(?:-path)?[ =](?P<model>\"[^\"]+\"|'[^']+'|\S+)")
+_MODEL = expression(r"--model(?:-path)?[ =](?P<model>\"[^\"]+\"|'[^']+'|\S+)")
 _ALWAYS_DIFFERENT = frozenset({"random_seed", "nccl_port", "server_uuid", "watermark_key"})
 _MAX_SHOWN = 200
 _BEGUN = (
@@ -87,14 +86,13 @@ def context_of(
 
 
 def _release(args: Mapping[str, Any], starts: Sequence[Start]) -> tuple[str | None, tuple[str, ...]]:
-    """The release and what shows it. Where each line stood in each release is looked up only where names and
-    wordings do not settle it: it takes most of the time."""
+    """The release and what shows it."""
     messages = [text for one in starts for text in one.messages.values()]
-    fields = list(args) or None
-    version, evidence = infer(fields, (), messages)
-    first, _, last = (version or "").partition(" to ")
-    if version and len(args) >= _WHOLE and (not last or last.startswith(f"{first}.")):
-        return version, evidence
+    return infer(list(args) or None, lambda: _frames(starts), messages)
+
+
+def _frames(starts: Sequence[Start]) -> tuple[Frame, ...]:
+    """Frames of at most so many files, of every start."""
     frames: dict[tuple[str, int], Frame] = {}
     files: set[str] = set()
     for one in starts:
@@ -102,7 +100,7 @@ def _release(args: Mapping[str, Any], starts: Sequence[Start]) -> tuple[str | No
             if frame.file in files or len(files) < _FILES:
                 files.add(frame.file)
                 frames[place] = frame
-    return infer(fields, tuple(frames.values()), messages)
+    return tuple(frames.values())
 
 
 def _peers(launch: LaunchReader, start: Start) -> list[Start]:

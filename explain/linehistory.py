@@ -10,16 +10,14 @@ one as what changed. So a traceback's file, line number and code line tell which
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate
 
+from explain.values import dataclass
+
 Mark = tuple[int, str]
 """Line number, three hex digits."""
-CHANGE = re.compile(r"(\d+)(?:\.(\d+)-([0-9a-f,]*))?")
 
 
 def _relative(marks: Sequence[Mark]) -> list[str]:
@@ -67,16 +65,24 @@ class Content:
     """One content of a file: its marks, in the order of their lines, and the releases that have it."""
 
     releases: str
-    lines: list[int]
+    gaps: list[int]
+    """Lines since the mark before."""
     digits: list[str]
+
+    @property
+    def lines(self) -> list[int]:
+        return list(accumulate(self.gaps))
 
     def away(self, line: int, digits: str) -> int | None:
         """How far from `line` the nearest line with this hash is; None where there is none."""
-        place = bisect_left(self.lines, line)
-        if place < len(self.lines) and self.lines[place] == line and self.digits[place] == digits:
-            return 0
-        places = (at for at, known in zip(self.lines, self.digits, strict=True) if known == digits)
-        return min((abs(at - line) for at in places), default=None)
+        nearest: int | None = None
+        place = -1
+        for _ in range(self.digits.count(digits)):
+            place = self.digits.index(digits, place + 1)
+            away = abs(sum(self.gaps[: place + 1]) - line)
+            if nearest is None or away < nearest:
+                nearest = away
+        return nearest
 
 
 def decode(history: Iterable[str]) -> list[Content]:
@@ -87,7 +93,7 @@ def decode(history: Iterable[str]) -> list[Content]:
     for text in history:
         releases, _, change = text.partition("\t")
         gaps, digits = _read(change[1:]) if change.startswith("=") else _changed(gaps, digits, change)
-        found.append(Content(releases, list(accumulate(gaps)), digits))
+        found.append(Content(releases, gaps, digits))
     return found
 
 
@@ -100,17 +106,19 @@ def _changed(old_gaps: list[int], old_digits: list[str], change: str) -> tuple[l
     gaps: list[int] = []
     digits: list[str] = []
     position = 0
-    for part in change.split(";"):
-        read = CHANGE.fullmatch(part)
-        if read is None:
-            raise ValueError(f"no change of a line history: {part[:40]}")
-        end = position + int(read[1])
-        gaps += old_gaps[position:end]
-        digits += old_digits[position:end]
-        position = end
-        if read[2] is not None:
-            position += int(read[2])
-            new_gaps, new_digits = _read(read[3])
-            gaps += new_gaps
-            digits += new_digits
+    try:
+        for part in change.split(";"):
+            kept, changed, rest = part.partition(".")
+            end = position + int(kept)
+            gaps += old_gaps[position:end]
+            digits += old_digits[position:end]
+            position = end
+            if changed:
+                dropped, _, new = rest.partition("-")
+                position += int(dropped)
+                for mark in new.split(",") if new else ():
+                    gaps.append(int(mark[:-3]))
+                    digits.append(mark[-3:])
+    except ValueError:
+        raise ValueError(f"no change of a line history: {change[:40]}") from None
     return gaps, digits

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
+
+from explain.values import dataclass
 
 MOST_ALTERNATIVES = 32
 """Sets of exact strings larger than this are not multiplied out."""

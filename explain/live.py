@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Literal
 
 from explain.cutting import LineCutter
 from explain.engine import Explainer, OnEvent, Stream, spot_ends
 from explain.matcher import Matcher
 from explain.model import Block, Finding, Report, Source
+from explain.values import dataclass, field
 
 SILENCE = 1.0
 """Seconds without a line after which what is open is taken for finished."""

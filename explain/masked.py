@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import replace
 
+from explain.expressions import expression
 from explain.groups import IGNORED_IMPORT, Group
 from explain.model import Event, Match
+from explain.values import replace
 
-_UNSUPPORTED = re.compile(
+_UNSUPPORTED = expression(
     r"Model architectures \[(?P<names>[^\]]*)\]|\b(?P<name>\w{1,200}) has no SG[Ll]ang implementation|"
     r"Cannot find model module\. '(?P<module>\w+)' is not a registered model"
 )

@@ -6,18 +6,19 @@ bytes is found all the same.
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from explain.agreement import class_agrees, file_names, frames_agree, near_frames, sglang_path
 from explain.bounds import CAPTURE, within
+from explain.expressions import expression
 from explain.model import Event, Match, SiteInfo
-from explain.scanner import Scanner, build_scanner, unique_literals
+from explain.owners import Owners, cached_owners
+from explain.scanner import Scanner, build_scanner, scan_key, unique_literals
+from explain.values import dataclass, replace
 
 if TYPE_CHECKING:
     import regex
@@ -35,10 +36,10 @@ _FRAME_AGREES = 25.0
 _AT_START = 10.0
 _IN_PASSING = 15.0
 """What a match loses in the middle of a log message, which has words of its own before it."""
-_QUOTES = re.compile(
+_QUOTES = expression(
     r"(?:(?:[Ee]rror|ERROR|Exception|exception|failed|what\(\)|error=|\])[:=\"'(\] ]*|[:=] \w+\([\"'])$"
 )
-_PYTHONS_OWN = re.compile(r"' object has no attribute '")
+_PYTHONS_OWN = expression(r"' object has no attribute '")
 _WRITTEN = 1_000.0
 _MESSAGE_ONLY_LITERAL = 8
 """A record with a class that meets a line without one must match at least so many characters."""
@@ -72,19 +73,23 @@ class Matcher:
     ) -> None:
         self.catalogue = catalogue
         self.sites = sites
-        groups: list[tuple[str, Sequence[tuple[str, bool, int]]]] = [("record", catalogue.needles())]
-        if sites is not None:
-            groups.append(("site", sites.needles()))
-        literals, self._owners = unique_literals(groups)
         key = f"{catalogue.digest} {sites.digest if sites is not None else ''}"
-        self.scanner: Scanner = build_scanner(literals, key, force=force_scanner)
+        self._owners = cached_owners(scan_key(key), lambda: self._literals[1])
+        self.scanner: Scanner = build_scanner(lambda: self._literals[0], key, force=force_scanner)
         self._by_frames = frozenset(catalogue.without_needle())
         self._by_file: dict[str, list[int]] = {}
         for number in sorted(self._by_frames):
             for file in file_names(catalogue.facts(number)[1]):
                 self._by_file.setdefault(file, []).append(number)
-        self._literals = literals
         self._memory: OrderedDict[tuple[object, ...], Match] = OrderedDict()
+
+    @cached_property
+    def _literals(self) -> tuple[Sequence[tuple[bytes, bool]], Owners]:
+        """All literals and who asked for them. Not asked for where a scan of them is kept in the cache."""
+        groups: list[tuple[str, Sequence[tuple[str, bool, int]]]] = [("record", self.catalogue.needles())]
+        if self.sites is not None:
+            groups.append(("site", self.sites.needles()))
+        return unique_literals(groups)
 
     def match(self, event: Event, *, all_records: bool = False) -> Match:
         """What is known of `event`. `all_records` tries every record (the oracle of the tests)."""
@@ -116,7 +121,7 @@ class Matcher:
     @cached_property
     def _digit_literals(self) -> tuple[str, ...]:
         """Literals that hold digits, without them: where one of these stands, digits could make the literal."""
-        bare = {(literal, literal.translate(None, b"0123456789")) for literal, _ in self._literals}
+        bare = {(literal, literal.translate(None, b"0123456789")) for literal, _ in self._literals[0]}
         return tuple(sorted(text.decode() for literal, text in bare if text and text != literal))
 
     # ------------------------------------------------------------------ candidates
@@ -136,13 +141,9 @@ class Matcher:
 
     def _candidates(self, event: Event, texts: Sequence[str]) -> tuple[list[int], list[int]]:
         scanned = "\n".join((*texts, event.text))[: 2 * _SCANNED]
-        records: dict[int, None] = {}
-        templates: dict[int, None] = {}
-        for literal in {number for number, _ in self.scanner.find(scanned.encode("utf-8", "replace"))}:
-            for group, number in self._owners[literal]:
-                (records if group == "record" else templates)[number] = None
-        for number in self._framed(event):
-            records[number] = None
+        found = {number for number, _ in self.scanner.find(scanned.encode("utf-8", "replace"))}
+        records, templates = self._owners.split(found)
+        records.update(self._framed(event))
         return sorted(records), sorted(templates)
 
     def _framed(self, event: Event) -> list[int]:
@@ -283,7 +284,7 @@ class Matcher:
         return self.sites.site(candidate.template, frames)
 
 
-_NO_DIGIT = re.compile(r"\{\d*,?\d*\}|\\[dDpux]|0-9|\(\?P?<\w+>")
+_NO_DIGIT = expression(r"\{\d*,?\d*\}|\\[dDpux]|0-9|\(\?P?<\w+>")
 
 
 def _names_digit(pattern: str) -> bool:

@@ -7,8 +7,9 @@ All classes are frozen and slotted; sequences are tuples, so a value can be shar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from explain.values import dataclass, field
 
 Role = Literal["cause", "consequence", "warning", "noise"]
 Kind = Literal["message", "traceback", "native"]

@@ -7,7 +7,9 @@ where a message begins, when it was printed, by which rank, and how bad the prog
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from explain.expressions import expression
+from explain.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,50 +35,50 @@ _LABEL = (
 _MOST_LABELS = 8
 
 # `[2026-11-30 08:14:58.123 DP1 TP3] `, and the same with its first characters lost by a copy.
-_STAMP = re.compile(
+_STAMP = expression(
     rf"(?:\[|^)(?P<time>\d{{2,4}}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{{1,6}})?)"
     rf"(?P<rank>(?: {{1,9}}{_LABEL}){{0,{_MOST_LABELS}}}) ?\] ?"
 )
 # Releases up to 0.3 print the time alone; the diffusion server prints no year.
-_SHORT_STAMP = re.compile(
+_SHORT_STAMP = expression(
     rf"\[(?P<time>(?:\d\d-\d\d )?\d\d:\d\d:\d\d)"
     rf"(?P<rank>(?: {{1,9}}{_LABEL}){{0,{_MOST_LABELS}}})\] (?!/|\S+\.(?:cc|cpp|cu|h|hpp):\d)"
 )
 # The date cut off by whoever pasted it.
-_RANK_ONLY = re.compile(rf"\[(?P<rank>{_LABEL}(?: {_LABEL}){{0,{_MOST_LABELS}}})\] ")
-_UVICORN = re.compile(r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL): {2,}")
+_RANK_ONLY = expression(rf"\[(?P<rank>{_LABEL}(?: {_LABEL}){{0,{_MOST_LABELS}}})\] ")
+_UVICORN = expression(r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL): {2,}")
 # `WARNING server_args.py:1328: ` behind a stamp, when a library installed the root handler.
-_LEVEL_FILE = re.compile(r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<file>[\w.]+\.py):\d+: ")
-_ROUTER = re.compile(
+_LEVEL_FILE = expression(r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<file>[\w.]+\.py):\d+: ")
+_ROUTER = expression(
     r"(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z?) +(?P<level>ERROR|WARN|INFO|DEBUG|TRACE) +"
     r"(?:\w+\{[^}]*\}: ?)*(?P<module>\w+(?:::\w+)*): (?:\S+\.rs:\d+: )?"
 )
-_ROUTER_CUT = re.compile(r"(?P<module>(?:sglang_router_rs|sgl_model_gateway|smg)(?:::\w+)+): (?:\S+\.rs:\d+: )?")
-_ROUTER_PYTHON = re.compile(
+_ROUTER_CUT = expression(r"(?P<module>(?:sglang_router_rs|sgl_model_gateway|smg)(?:::\w+)+): (?:\S+\.rs:\d+: )?")
+_ROUTER_PYTHON = expression(
     r"\[(?:Router|PDLB) \((?:Rust|Python)\)\] (?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:,\d+)?) - (?P<level>[A-Z]+) - "
 )
-_GRANIAN = re.compile(r"\[(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL)\] ")
-_DAEMON = re.compile(
+_GRANIAN = expression(r"\[(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL)\] ")
+_DAEMON = expression(
     r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) \[Daemon gpu=\d+ tp_rank=(?P<tp>\d+)\] (?P<level>[A-Z]+) "
 )
-_GLOG = re.compile(
+_GLOG = expression(
     r"(?:\[?rank(?P<rank>\d+)\]?:)?\[?(?P<level>[IWEF])(?P<date>\d{3,8}) (?P<time>\d\d:\d\d:\d\d\.\d+)\s+(?:\d+\s+)?"
     r"(?P<file>[\w./+-]+\.\w+):(?P<line>\d+)\] (?:\[\d+/\d+\] )?"
 )
-_TORCH_OLD = re.compile(r"\[rank(?P<rank>\d+)\]:\[(?P<level>[IWEF]) (?P<file>[\w./+-]+\.\w+):(?P<line>\d+)\] ")
-_NCCL = re.compile(
+_TORCH_OLD = expression(r"\[rank(?P<rank>\d+)\]:\[(?P<level>[IWEF]) (?P<file>[\w./+-]+\.\w+):(?P<line>\d+)\] ")
+_NCCL = expression(
     r"(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] )?[\w.-]+:\d+:\d+ \[(?P<gpu>\d+)\] (?:[\w./]+:\d+ )?"
     r"(?=NCCL (?P<level>INFO|WARN|TRACE|ERROR) )"
 )
-_UCX = re.compile(r"\[(?P<time>\d{9,10}\.\d+)\] \[[^\]\n]+\]\s+(?P<file>[\w.]+):\d+\s+UCX\s+(?P<level>[A-Z]+)\s+")
-_ROCM = re.compile(r":(?P<level>\d):(?P<file>[\w.]+)\s*:\s*\d+\s*:\s*(?:\d+ us:\s*)?")
-_PY_WARNING = re.compile(
+_UCX = expression(r"\[(?P<time>\d{9,10}\.\d+)\] \[[^\]\n]+\]\s+(?P<file>[\w.]+):\d+\s+UCX\s+(?P<level>[A-Z]+)\s+")
+_ROCM = expression(r":(?P<level>\d):(?P<file>[\w.]+)\s*:\s*\d+\s*:\s*(?:\d+ us:\s*)?")
+_PY_WARNING = expression(
     r"(?P<file>(?:/|\.|<|[A-Za-z]:\\|\w)[^\s:]*(?: [^\s:]+)*?):(?P<line>\d+): (?=(?P<level>\w*Warning): )"
 )
-_VLLM = re.compile(
+_VLLM = expression(
     r"(?P<level>DEBUG|INFO|WARNING|ERROR) (?P<time>\d\d-\d\d \d\d:\d\d:\d\d) (?:\[?(?P<file>[\w./]+\.py):\d+\]) "
 )
-_FLASHINFER = re.compile(
+_FLASHINFER = expression(
     r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) - (?P<level>[A-Z]+) - (?:\S+:\d+ - )?flashinfer\.jit: "
 )
 

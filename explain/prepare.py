@@ -9,18 +9,19 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
+from explain.expressions import expression
 from explain.model import Line
 from explain.prefixes import read_prefix
 from explain.tracebacks import HEADER, is_exception_line, match_frame
+from explain.values import replace
 
 _FEWEST_STAMPS = 3
 _NARROWEST = 60
 _WIDEST = 400
 _USUAL_WIDTHS = frozenset({80, 100, 120, 132, 140, 150, 160, 180, 200, 240})
 """Columns at which one broken line is enough to believe it."""
-_FULL_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
+_FULL_TIME = expression(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
 
 
 def join_wrapped(texts: Sequence[tuple[int, str]], carried: Callable[[str], bool]) -> list[tuple[int, str]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from explain.model import Problem
+from explain.values import dataclass
 
 RECORD_SUFFIXES = (".json", ".jsonl", ".ndjson")
 GENERATED = "sites"
@@ -44,7 +44,7 @@ def record_files(paths: Sequence[Path], problems: list[Problem], base: Path | No
         top = str(path)
         try:
             is_folder = path.is_dir()
-            files = sorted(_inside(top, True)) if is_folder else [(top, path.stat())]
+            files = sorted(_inside(top, "", True)) if is_folder else [(top, "", path.stat())]
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             hint = "name a file or folder of records"
@@ -52,25 +52,29 @@ def record_files(paths: Sequence[Path], problems: list[Problem], base: Path | No
             continue
         if not files:
             problems.append(Problem(top, "", "holds no records", "name a folder of .json or .jsonl files"))
-        for file, status in files:
-            folder = os.path.dirname(file)
-            area = os.path.basename(folder) if is_folder and folder != top else ""
-            name = file.removeprefix(prefix).replace(os.sep, "/") if prefix else file
+        cut = len(prefix) if prefix and top.startswith(prefix) else 0
+        for file, area, status in files:
+            name = file[cut:]
+            if prefix and os.sep != "/":
+                name = name.replace(os.sep, "/")
             found[name] = RecordFile(file, name, area, status.st_size, status.st_mtime_ns)
     return list(found.values())
 
 
-def _inside(folder: str, top: bool = False) -> Iterator[tuple[str, os.stat_result]]:
-    """The record files below a folder. Hidden ones and links to folders are left out."""
+def _inside(folder: str, area: str, top: bool = False) -> Iterator[tuple[str, str, os.stat_result]]:
+    """The record files below a folder, each with its area. Hidden ones and links to folders are left out."""
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name[0] == ".":
+            name = entry.name
+            if name[0] == ".":
                 continue
-            if entry.is_dir(follow_symlinks=False):
-                if not (top and entry.name == GENERATED):
-                    yield from _inside(entry.path)
-            elif entry.name.endswith(RECORD_SUFFIXES) or (entry.is_file() and _starts_like_record(entry.path)):
-                yield entry.path, entry.stat()
+            if name.endswith(RECORD_SUFFIXES) and not entry.is_dir(follow_symlinks=False):
+                yield entry.path, area, entry.stat()
+            elif entry.is_dir(follow_symlinks=False):
+                if not (top and name == GENERATED):
+                    yield from _inside(entry.path, name)
+            elif entry.is_file() and _starts_like_record(entry.path):
+                yield entry.path, area, entry.stat()
 
 
 def _starts_like_record(path: str) -> bool:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 
-_GLUED_STAMP = re.compile(
+from explain.expressions import expression
+
+_GLUED_STAMP = expression(
     r"(?<=[^\s\[(\"'=])? ?(?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
     r"(?:\.\d+)?(?: [A-Z_]+\d+)*\] )"
 )
-_GLUED_ACTOR = re.compile(r" (?=\([A-Z]\w* pid=\d+(?:, ip=[\w.:]+)?\) )")
-_DATA = re.compile(r"(?:Receive|Finish|Receive OpenAI): obj=|server_args=|\"event\": ?\"request\.|--- |launch_command=")
+_GLUED_ACTOR = expression(r" (?=\([A-Z]\w* pid=\d+(?:, ip=[\w.:]+)?\) )")
+_DATA = expression(r"(?:Receive|Finish|Receive OpenAI): obj=|server_args=|\"event\": ?\"request\.|--- |launch_command=")
 _SHORTEST = 40
 _LOOK_BACK = 200
-_BAR_END = re.compile(r"(?:it/s|s/it|\?it|\? ?it)\]$")
-_WORD_END = re.compile(r"(?:[a-z.)]|[A-Za-z]{3} ?)$")
-_PREFIX_END = re.compile(r"(?:\bINFO|\bERROR|\bWARNING|stderr|stdout|[|>:\]-]| F| P|\(\w+ pid=\d+[^)]*\))$")
+_BAR_END = expression(r"(?:it/s|s/it|\?it|\? ?it)\]$")
+_WORD_END = expression(r"(?:[a-z.)]|[A-Za-z]{3} ?)$")
+_PREFIX_END = expression(r"(?:\bINFO|\bERROR|\bWARNING|stderr|stdout|[|>:\]-]| F| P|\(\w+ pid=\d+[^)]*\))$")
 
 
 def at_actors(text: str, fewest: int = 2) -> list[str]:

@@ -6,9 +6,8 @@ escapes, quantifiers, inline flags. Pure, no compiled expression involved, linea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from explain.literals import ANYTHING, EMPTY, Part, either, join, repeated, with_choices
+from explain.values import dataclass, field
 
 ZERO_WIDTH_ESCAPES = frozenset("bBAZzmMGK")
 CLASS_ESCAPES = frozenset("dDwWsSpPNRXhHvVLg")

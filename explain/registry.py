@@ -6,14 +6,14 @@ of its spellings; `--flag=value` and the two spellings of a word break are under
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
+from explain import values
 from explain.sitefacts import release_numbers
 from explain.sitepack import SitePack, shipped_pack
+from explain.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class FlagInfo:
     releases: tuple[str, ...]
     gone: bool
     choices: tuple[Any, ...] = ()
-    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    defaults: Mapping[str, Any] = values.field(default_factory=dict)
     renamed_to: str = ""
     deprecated: bool = False
     alias_of: str = ""

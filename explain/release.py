@@ -9,11 +9,10 @@ the one before it, and for all its post-releases.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from explain.expressions import expression
 from explain.linehistory import Content, decode
 from explain.model import Frame
 from explain.releaseshapes import SHAPES
@@ -21,17 +20,20 @@ from explain.sitefacts import release_numbers
 from explain.sitepack import SitePack, shipped_pack
 from explain.sites import code_hash
 from explain.templates import match
+from explain.values import dataclass
 
 Releases = frozenset[int]
 FEWEST_FIELDS = 30
 """A shorter list of server arguments is a fragment that says nothing."""
+WHOLE_FIELDS = 60
+"""A list of server arguments that long was not cut."""
 FARTHEST = 200
 MOST_MESSAGES = 400
 MOST_FRAMES = 12
 """The deepest frames are read; each file costs some milliseconds."""
 START = 12
 """A wording is looked up by its first characters."""
-PREFIX = re.compile(r"\[\d{4}-\d\d-\d\d [^\]]*\] ?")
+PREFIX = expression(r"\[\d{4}-\d\d-\d\d [^\]]*\] ?")
 OLDEST = "0.1.3"
 """The first release there was: what is older than the index cannot be told from its oldest."""
 SAYS_ALL = 0.6
@@ -49,7 +51,7 @@ class Evidence:
 
 def infer(
     server_args_fields: Sequence[str] | None,
-    frames: Sequence[Frame],
+    frames: Sequence[Frame] | Callable[[], Sequence[Frame]],
     messages: Sequence[str],
     pack: SitePack | None = None,
 ) -> tuple[str | None, tuple[str, ...]]:
@@ -57,16 +59,25 @@ def infer(
 
     `server_args_fields` are the names of a `server_args=` line, in order, cut or whole; `frames` those of
     all tracebacks; `messages` what the log's lines say. The releases are those of the shipped index, or of
-    `pack`.
+    `pack`. Frames that are given as a function are asked for only where names and wordings do not settle the
+    release: to look up where each line stood takes most of the time.
     """
     finder = _finder(pack)
     if finder.empty:
         return None, ()
-    found = [
-        finder.by_fields(server_args_fields or ()),
-        finder.by_frames(frames),
-        finder.by_messages(messages),
-    ]
+    names, wording = finder.by_fields(server_args_fields or ()), finder.by_messages(messages)
+    if callable(frames):
+        release, sentences = _agreed(finder, (names, wording))
+        first, _, last = (release or "").partition(" to ")
+        whole = len(server_args_fields or ()) >= WHOLE_FIELDS
+        if release and whole and (not last or last.startswith(f"{first}.")):
+            return release, sentences
+        frames = frames()
+    return _agreed(finder, (names, finder.by_frames(frames), wording))
+
+
+def _agreed(finder: Finder, found: Iterable[Evidence | None]) -> tuple[str | None, tuple[str, ...]]:
+    """What all evidence says together; what contradicts stronger evidence is left out."""
     evidence = sorted((one for one in found if one is not None), key=lambda one: not one.exact)
     releases: Releases | None = None
     sentences: list[str] = []

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 
+from explain.expressions import expression
+
 _STAMP = r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?"
 
 SHAPES: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
-    (re.compile(pattern), first, last)
+    (expression(pattern), first, last)
     for pattern, first, last in (
         (_STAMP + r"(?: DP\d+)? TP\d+ PP\d+\]", "0.4.6", "0.4.9"),
         (_STAMP + r"(?: DP\d+)? TP\d+ EP\d+ PP\d+\]", "0.4.10", "0.5.5"),

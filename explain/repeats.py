@@ -7,8 +7,8 @@ digits said once, it says again, as long as no digit mattered: no candidate's pa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from explain.values import dataclass
 from explain.windows import RawLine
 
 _DIGITS = b"0123456789"

@@ -6,9 +6,9 @@ rule gives its reason in words.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
+from explain.expressions import expression
 from explain.model import Match, Role
 
 SYMPTOM = "symptom"
@@ -25,10 +25,10 @@ _ECHOES = frozenset(
     }
 )
 """Exceptions that say that another process or the user went away, whoever raises them."""
-_REQUEST_HEADINGS = re.compile(
+_REQUEST_HEADINGS = expression(
     r"Error in request|Exception in ASGI|\[http_server\] Error|Error in streaming|Exception on /"
 )
-_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-fA-F]{12,}\b|\d+(?:\.\d+)?")
+_NUMBERS = expression(r"0x[0-9a-fA-F]+|\b[0-9a-fA-F]{12,}\b|\d+(?:\.\d+)?")
 FATAL_TIER, SYMPTOM_TIER, REQUEST_TIER = 0, 1, 2
 _SHORTEST_QUOTE = 25
 """Shorter messages (`No module named 'ray'`) come back by chance in the sentence that explains them."""

@@ -33,13 +33,13 @@ _SERIOUS = frozenset({"critical", "error"})
 def explain(
     names: Sequence[str],
     *,
-    form: str,
-    output: Path | None,
-    patterns: Sequence[Path],
-    only_patterns: bool,
-    show_all: bool,
-    fail_on: str,
-    color: str,
+    form: str = "terminal",
+    output: Path | None = None,
+    patterns: Sequence[Path] = (),
+    only_patterns: bool = False,
+    show_all: bool = False,
+    fail_on: str = "never",
+    color: str = "auto",
     sglang: Path | None = None,
 ) -> int:
     """Explains the sources and prints the report; returns the exit code.

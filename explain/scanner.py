@@ -6,14 +6,15 @@ on the event's own text. The scan frees the interpreter lock, so blocks can be s
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
 from typing import Any, Protocol
 
 from explain.cache import prune_cached, read_cached, write_cached
+from explain.owners import Owners
 
 ANCHORS: tuple[bytes, ...] = (
     b"Traceback (most recent call last)",
@@ -63,11 +64,15 @@ class Scanner(Protocol):
     def find(self, data: bytes) -> list[tuple[int, int]]: ...
 
 
-def build_scanner(literals: Sequence[tuple[bytes, bool]], key: str | None, *, force: str | None = None) -> Scanner:
-    """A scanner for `literals`, (bytes, caseless) each; Hyperscan where it is installed.
+Literals = Sequence[tuple[bytes, bool]]
+"""(bytes, caseless) each."""
 
-    `key` names the literals: under it the compiled database is kept in the user's cache, None for no cache.
-    `force` is "plain" or "hyperscan", for tests.
+
+def build_scanner(literals: Literals | Callable[[], Literals], key: str | None, *, force: str | None = None) -> Scanner:
+    """A scanner for `literals`; Hyperscan where it is installed.
+
+    `key` names the literals: under it the compiled database is kept in the user's cache, None for no cache. They
+    are asked for only where there is no such database yet. `force` is "plain" or "hyperscan", for tests.
     """
     if force != "plain":
         try:
@@ -75,24 +80,28 @@ def build_scanner(literals: Sequence[tuple[bytes, bool]], key: str | None, *, fo
         except ImportError:
             if force == "hyperscan":
                 raise
-    return PlainScanner(literals)
+    return PlainScanner(literals() if callable(literals) else literals)
+
+
+def scan_key(key: str) -> str:
+    """What names the literals of a scan, the program's own among them."""
+    anchors = b"|".join(ANCHORS).decode()
+    return sha256("|".join((_FORMAT, anchors, key)).encode()).hexdigest()[:32]
 
 
 class HyperscanScanner:
     """Hyperscan (the `hyperscan` package is Vectorscan with wheels). One scratch space a thread."""
 
-    def __init__(self, literals: Sequence[tuple[bytes, bool]], key: str | None) -> None:
+    def __init__(self, literals: Literals | Callable[[], Literals], key: str | None) -> None:
         import hyperscan
 
         self._hyperscan = hyperscan
         self.name = f"hyperscan {getattr(hyperscan, '__version__', '')}".strip()
-        # A compiled database is bound to the library and to the processor; the anchors are the program's own.
-        anchors = b"|".join(ANCHORS).decode()
-        parts = (_FORMAT, self.name, _machine(), anchors, key or "")
-        name = f"{_CACHED}{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:32]}.hs"
+        # A compiled database is bound to the library and to the processor.
+        name = f"{_CACHED}{scan_key('|'.join((self.name, _machine(), key or '')))}.hs"
         database = self._load(name) if key else None
         if database is None:
-            database = self._compile(literals)
+            database = self._compile(literals() if callable(literals) else literals)
             if key and write_cached(name, self._hyperscan.dumpb(database)):
                 prune_cached(_CACHED, _KEPT_DATABASES)
         self._database: Any = database
@@ -104,13 +113,13 @@ class HyperscanScanner:
         if body is None:
             return None
         try:
-            database = self._hyperscan.loadb(body, self._hyperscan.HS_MODE_BLOCK)
+            database = self._hyperscan.loadb(bytes(body), self._hyperscan.HS_MODE_BLOCK)
             database.scratch = self._hyperscan.Scratch(database)
         except self._hyperscan.error:
             return None
         return database
 
-    def _compile(self, literals: Sequence[tuple[bytes, bool]]) -> Any:
+    def _compile(self, literals: Literals) -> Any:
         flags = [self._hyperscan.HS_FLAG_CASELESS if caseless else 0 for _, caseless in literals]
         database = self._hyperscan.Database(mode=self._hyperscan.HS_MODE_BLOCK)
         database.compile(
@@ -148,7 +157,7 @@ class PlainScanner:
 
     name = "plain"
 
-    def __init__(self, literals: Sequence[tuple[bytes, bool]]) -> None:
+    def __init__(self, literals: Literals) -> None:
         self._exact: dict[bytes, list[int]] = {}
         self._folded: dict[bytes, list[int]] = {}
         for number, (literal, caseless) in enumerate(literals):
@@ -193,7 +202,7 @@ def _alternation(heads: Iterable[bytes], folded: bool) -> re.Pattern[bytes]:
 
 def unique_literals(
     groups: Iterable[tuple[str, Sequence[tuple[str, bool, int]]]],
-) -> tuple[list[tuple[bytes, bool]], list[list[tuple[str, int]]]]:
+) -> tuple[list[tuple[bytes, bool]], Owners]:
     """Distinct literals and, for each, the (group, number) pairs that asked for it. Anchors come first."""
     numbers = {(anchor.decode(), False): number for number, anchor in enumerate(ANCHORS)}
     owners: list[list[tuple[str, int]]] = [[] for _ in numbers]
@@ -204,4 +213,4 @@ def unique_literals(
                 owners.append([(group, owner)])
             else:
                 owners[number].append((group, owner))
-    return [(text.encode(), caseless) for text, caseless in numbers], owners
+    return [(text.encode(), caseless) for text, caseless in numbers], Owners.of(owners)

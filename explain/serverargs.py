@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_START = re.compile(r"server_args=(?P<open>ServerArgs\(|\{)")
+from explain.expressions import expression
+
+_START = expression(r"server_args=(?P<open>ServerArgs\(|\{)")
 _LONGEST = 256 * 1024
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from explain.model import Frame
 from explain.templates import anonymous
+from explain.values import dataclass
 
 REPOSITORY = "sgl-project/sglang"
 

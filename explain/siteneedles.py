@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from explain.expressions import expression
 from explain.ordinary import ORDINARY
 from explain.templates import literal_length, parsed
 
@@ -21,9 +22,9 @@ LITTLE = 16
 MANY = 20_000
 """A small index is weighed as if it were this large: its words are not rarer for that."""
 
-RUN = re.compile(r"[!#-%(-.0-;=?-\[\]-~]+(?: [!#-%(-.0-;=?-\[\]-~]+)*")
+RUN = expression(r"[!#-%(-.0-;=?-\[\]-~]+(?: [!#-%(-.0-;=?-\[\]-~]+)*")
 """Printable ASCII without what JSON and HTML escaping rewrite, single blanks inside."""
-WORD = re.compile(r"[A-Za-z0-9_]+")
+WORD = expression(r"[A-Za-z0-9_]+")
 
 
 def choose(templates: Sequence[str], logged: Sequence[bool], names: Iterable[str]) -> list[str]:

@@ -13,6 +13,8 @@ import sys
 import zlib
 from array import array
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,20 @@ import orjson
 
 from explain.cache import read_cached, write_cached
 from explain.sitefacts import group
-from explain.siteneedles import choose
 from explain.sitereader import BLOCK, FORMAT, MAGIC, PackError, SitePack, place_key
 from explain.templates import literal_length
 
-__all__ = ["CHECKOUT", "FORMAT", "MAGIC", "PackError", "SitePack", "build_pack", "empty_pack", "shipped_pack"]
+__all__ = [
+    "CHECKOUT",
+    "FORMAT",
+    "MAGIC",
+    "PackError",
+    "SitePack",
+    "build_pack",
+    "empty_pack",
+    "read_shipped_pack",
+    "shipped_pack",
+]
 
 PACKAGE = Path(__file__).resolve().parent
 SHIPPED = PACKAGE / "_data" / "sites.pack"
@@ -94,6 +105,8 @@ def pack_entries(
     histories: Mapping[str, bytes] | None = None,
 ) -> bytes:
     """The packed form of an index that is in memory."""
+    from explain.siteneedles import choose
+
     texts = [entry.get("text", "") for entry in entries]
     names = [row["field"] for row in registries.get("fields", ())]
     needles = choose(texts, [group(entry["kind"]) != "exception" for entry in entries], names)
@@ -165,6 +178,16 @@ def empty_pack() -> SitePack:
 
 
 def shipped_pack() -> SitePack:
+    """`read_shipped_pack`, once: the index serves errors, flags and releases."""
+    return _read_once(SHIPPED, CHECKOUT)
+
+
+@lru_cache(maxsize=2)
+def _read_once(shipped: Path, checkout: Path) -> SitePack:
+    return read_shipped_pack()
+
+
+def read_shipped_pack() -> SitePack:
     """The index in the package, or, in a checkout, of `patterns/sites/`; empty where there is neither.
 
     A damaged cached pack is built again; a damaged shipped one raises `PackError`.
@@ -178,12 +201,10 @@ def shipped_pack() -> SitePack:
     files = [(path.name, path.stat()) for path in (*makers, *sorted(CHECKOUT.iterdir()))]
     state = json.dumps([FORMAT, *([name, stat.st_size, stat.st_mtime_ns] for name, stat in files)])
     name = f"sites-{hashlib.sha256(state.encode()).hexdigest()[:16]}.pack"
-    content = read_cached(name)
-    if content is not None:
-        try:
-            return SitePack(content)
-        except PackError:
-            content = None
+    cached = read_cached(name)
+    if cached is not None:
+        with suppress(PackError):
+            return SitePack(cached)
     content = build_pack(CHECKOUT)
     write_cached(name, content)
     return SitePack(content)

@@ -38,7 +38,7 @@ def _array(code: str, content: bytes) -> array[int]:
 class SitePack:
     """A packed index. Every look-up unpacks the section it needs, once."""
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes | memoryview) -> None:
         """Raises `PackError` where `content` is damaged, cut, or of another format."""
         start = len(MAGIC) + 8
         if content[: len(MAGIC)] != MAGIC or len(content) < start:

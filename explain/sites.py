@@ -6,18 +6,18 @@ good for one index only, an id for all.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from hashlib import sha256
 
+from explain.expressions import expression
 from explain.model import Frame, SiteInfo
 from explain.sitefacts import SitePlace, best_place, gaps, group, identity, lineage, places, same_file
 from explain.sitepack import SitePack, empty_pack, shipped_pack
 from explain.sitesearch import find, nearest
 from explain.templates import match, unquoted
 
-STATUS = re.compile(r"\d{3}: ")
+STATUS = expression(r"\d{3}: ")
 SHORTEST_LOG = 8
 """A log template with fewer fixed characters is not recognised by its text alone."""
 

@@ -16,19 +16,20 @@ from typing import Any
 
 import orjson
 
+from explain.expressions import expression
 from explain.sitefacts import identity
 from explain.sitepack import SitePack
 from explain.templates import anonymous, match, parsed, unquoted
 
-WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+WORD = expression(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 MOST_WORDS = 40
 CANDIDATES = 40
 COMMON = 4000
 """So many places of a word are looked at; a word with nearly as many does not lead to a template."""
 ALIKE = 0.45
 """A template that shares less than this of the telling words with a message is not near it."""
-PLACE = re.compile(r"(?P<file>[\w./\\-]+\.py)(?::(?P<line>\d+))?(?::(?P<function>\w+))?")
-IDENTITY = re.compile(r"[0-9a-f]{8,16}")
+PLACE = expression(r"(?P<file>[\w./\\-]+\.py)(?::(?P<line>\d+))?(?::(?P<function>\w+))?")
+IDENTITY = expression(r"[0-9a-f]{8,16}")
 NEARBY = 12
 """Lines between a place that is asked for and a site that is shown for it."""
 

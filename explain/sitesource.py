@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
 from pathlib import Path
 
 from explain.model import SiteInfo
 from explain.templates import parsed
+from explain.values import dataclass
 
 AROUND = 4
 PUBLIC = "https://github.com/sgl-project/sglang/blob"

@@ -12,13 +12,13 @@ import glob
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from explain.cutting import BLOCK_BYTES, LineCutter
 from explain.decompress import DECOMPRESSION_ERRORS, Reader, decompressor
 from explain.model import Block, Problem
+from explain.values import dataclass
 
 _SNIFFED = 4096
 _JUDGED = 65_536

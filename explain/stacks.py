@@ -5,21 +5,21 @@ Ranks that wait for a collective all stand in it; the rank they wait for stands 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from explain.expressions import expression
 from explain.model import Event
+from explain.values import dataclass
 
 DUMP = "Pyspy dump for PID"
-_MAIN = re.compile(r"^\s*Thread \S+ \([\w+]+\): \"MainThread\"")
-_THREAD = re.compile(r"^\s*Thread \S+ \(")
-_FRAME = re.compile(r"^\s+(?P<function>[\w<>.~]+) \((?P<file>[^():]+):(?P<line>\d+)\)")
-_TITLE = re.compile(r"sglang::scheduler(?:_(?P<rank>\w+))?")
+_MAIN = expression(r"^\s*Thread \S+ \([\w+]+\): \"MainThread\"")
+_THREAD = expression(r"^\s*Thread \S+ \(")
+_FRAME = expression(r"^\s+(?P<function>[\w<>.~]+) \((?P<file>[^():]+):(?P<line>\d+)\)")
+_TITLE = expression(r"sglang::scheduler(?:_(?P<rank>\w+))?")
 _DEEPEST = 40
 _SHOWN = 3
-_WAITING = re.compile(
+_WAITING = expression(
     r"all_reduce|all_gather|reduce_scatter|all_to_all|broadcast|barrier|synchronize|recv|_wait|\bwait\b"
 )
 MAX_STACKS = 4096

@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from typing import Any, Literal, NamedTuple
 
+from explain.expressions import expression
+
 READY = "The server is fired up and ready to roll"
 
 _GB = r"(?P<{}>-?\d{{1,9}}(?:\.\d{{1,9}})?) ?GB"
 _SIZE = r"\d{1,9}(?:\.\d{1,9})?"
-_AVAILABLE = re.compile("avail mem=" + _GB.format("gb"))
-_USED = re.compile("mem usage=" + _GB.format("gb"))
+_AVAILABLE = expression("avail mem=" + _GB.format("gb"))
+_USED = expression("mem usage=" + _GB.format("gb"))
 _STEPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), step)
+    (expression(pattern), step)
     for pattern, step in (
         (r"Load weight begin\b", "weights_begin"),
         (r"Load weight end\b", "weights_end"),
@@ -26,27 +28,27 @@ _STEPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"Init torch distributed ends\b|Memory baseline taken\b", "distributed"),
     )
 )
-_TYPE = re.compile(r"\btype=(?P<type>\w+)")
-_QUANT = re.compile(r"\bquant=(?P<quant>[\w.-]+)")
-_POOL = re.compile(
+_TYPE = expression(r"\btype=(?P<type>\w+)")
+_QUANT = expression(r"\bquant=(?P<quant>[\w.-]+)")
+_POOL = expression(
     r"KV Cache (?:is allocated|VA upper bound)\. (?:dtype: (?P<dtype>[\w.]+), )?"
     r"#tokens: (?P<tokens>\d{1,15})(?!\d)"
     r"(?:, K size: (?P<k>{0}) GB, V size: (?P<v>{0}) GB|, KV size: (?P<kv>{0}) GB)?".replace("{0}", _SIZE)
 )
-_LIMIT = re.compile(r"\b(?P<name>[a-z_]+)=(?P<value>-?\d{1,15}(?:\.\d{1,9})?)(?!\d)")
-_BACKEND = re.compile(
+_LIMIT = expression(r"\b(?P<name>[a-z_]+)=(?P<value>-?\d{1,15}(?:\.\d{1,9})?)(?!\d)")
+_BACKEND = expression(
     r"Use (?P<one>\w+)(?: attention)? backend(?: by default)?\."
     r"|decode_backend=(?P<decode>\w+), prefill_backend=(?P<prefill>\w+)"
 )
-_DEVICE = re.compile(r"device_name=(?P<name>[\w-]+?)(?:,|\.json|_down|$)")
-_LISTED_GPU = re.compile(r"^(?:GPU [\d, ]+: )?(?P<name>(?:NVIDIA|AMD)(?: [\w-]+){1,12})(?: \(UUID.*)?$")
-_COMMAND = re.compile(
+_DEVICE = expression(r"device_name=(?P<name>[\w-]+?)(?:,|\.json|_down|$)")
+_LISTED_GPU = expression(r"^(?:GPU [\d, ]+: )?(?P<name>(?:NVIDIA|AMD)(?: [\w-]+){1,12})(?: \(UUID.*)?$")
+_COMMAND = expression(
     r"(?P<command>(?:(?<!\S)\S{0,400}python[\d.]*\s+-m\s+sglang\.launch_server|\bsglang\s+serve)"
     r"\s+(?:(?!\[-h\])\S).*)"
 )
-_BATCH = re.compile(r"(?P<kind>Prefill|Decode) batch(?:\.| \[\d+\],|,) ")
-_FIELD = re.compile(r"(?:^|, )(?P<name>[#\w][\w #/().-]*?): (?P<value>[^,]*)")
-_SERVED = re.compile(r'"(?:POST|PUT) [^"]*" 200\b')
+_BATCH = expression(r"(?P<kind>Prefill|Decode) batch(?:\.| \[\d+\],|,) ")
+_FIELD = expression(r"(?:^|, )(?P<name>[#\w][\w #/().-]*?): (?P<value>[^,]*)")
+_SERVED = expression(r'"(?:POST|PUT) [^"]*" 200\b')
 
 
 class Step(NamedTuple):

@@ -7,13 +7,13 @@ import json
 import os
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from explain.follow import Mark
 from explain.live import Told
 from explain.model import Problem
+from explain.values import dataclass, field
 
 SCHEMA = "sglang-explain-state/1"
 

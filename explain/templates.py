@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
-NOTATION = re.compile(r"\{\{|\}\}|\{(?P<name>\w*)(?::(?P<type>int|float|repr))?\}")
-ANSI = re.compile(r"\x1b\[[0-9;]*m")
+from explain.expressions import expression
+from explain.values import dataclass
+
+NOTATION = expression(r"\{\{|\}\}|\{(?P<name>\w*)(?::(?P<type>int|float|repr))?\}")
+ANSI = expression(r"\x1b\[[0-9;]*m")
 TYPES = {
-    "int": re.compile(r"[-+]?[\d,_]+|None|\?"),
-    "float": re.compile(r"[-+]?(?:[\d,_]+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|inf|nan)%?|None|\?"),
+    "int": expression(r"[-+]?[\d,_]+|None|\?"),
+    "float": expression(r"[-+]?(?:[\d,_]+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|inf|nan)%?|None|\?"),
 }
-ESCAPE = re.compile(r"\\([nrt'\"\\])")
+ESCAPE = expression(r"\\([nrt'\"\\])")
 STEPS = 2000
 
 

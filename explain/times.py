@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?")
+from explain.expressions import expression
+
+_TIME = expression(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?")
 
 
 def seconds_between(before: str | None, after: str | None) -> float | None:

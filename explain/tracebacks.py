@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import starmap
 from typing import Literal
 
+from explain.expressions import expression
 from explain.model import Frame, Traceback
+from explain.values import replace
 
 HEADER = "Traceback (most recent call last)"
 Link = Literal["", "context", "cause", "group"]
 
-FRAME = re.compile(
+FRAME = expression(
     r'\s*(?:[|+❱>]\s*)?(?:F?i?l?e? ?)?\\?"(?P<file>[^"\n\\]{1,400})\\?", line (?P<line>\d{1,7})'
     r"(?:,? in (?P<function>[^\n]{1,200}?))?\s*$"
 )
@@ -30,19 +31,19 @@ def match_frame(text: str) -> re.Match[str] | None:
 
 
 # What a frame looks like somewhere in a line that lost its line ends.
-INLINE_FRAME = re.compile(r'File \\?"[^"\n\\]{1,400}\\?", line \d{1,7}(?:,? in \S+)?')
+INLINE_FRAME = expression(r'File \\?"[^"\n\\]{1,400}\\?", line \d{1,7}(?:,? in \S+)?')
 _MARKER_STARTS = frozenset("~^.[|")
 _FRAME_STARTS = frozenset('FfIiLlEe"\\|+>❱TD')
 """How a frame, or what ends a traceback, may begin, with first letters lost and rails before it."""
-_MARKERS = re.compile(r"\s*(?:[\s~^|]+|\.\.\.<\d+ lines?>\.\.\.|\[Previous line repeated \d+ more times?\]|\.\.\.)\s*$")
+_MARKERS = expression(r"\s*(?:[\s~^|]+|\.\.\.<\d+ lines?>\.\.\.|\[Previous line repeated \d+ more times?\]|\.\.\.)\s*$")
 _LINKS: tuple[tuple[str, Link], ...] = (
     ("During handling of the above exception, another exception occurred", "context"),
     ("The above exception was the direct cause of the following exception", "cause"),
 )
-_RAIL = re.compile(r"\s*(?:\||\+-\+-+|\+)(?:-* ?\d* ?-*)? ?")
+_RAIL = expression(r"\s*(?:\||\+-\+-+|\+)(?:-* ?\d* ?-*)? ?")
 _CLASS = r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*"
-_EXCEPTION = re.compile(rf"(?P<name>{_CLASS})(?:: (?P<message>.*)|:?\s*$)", re.DOTALL)
-_SURE_SUFFIX = re.compile(
+_EXCEPTION = expression(rf"(?P<name>{_CLASS})(?:: (?P<message>.*)|:?\s*$)", re.DOTALL)
+_SURE_SUFFIX = expression(
     r"(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Failure|Timeout|TimedOut|Abort|Aborted|NotFound|Group|"
     r"OutOfResources|Cancelled|Rejected|Unavailable|Again|IsEnabled|Undefined|Invalid|Denied|Closed|Disconnect|Died|"
     r"Empty|Full|Expired|Refused|Exceeded|Unauthorized|Forbidden|BadRequest|[a-z]error)"
@@ -237,7 +238,7 @@ def ends_message(line: str) -> bool:
 
 
 # What other writers on the same stream begin their lines with.
-_OTHERS = re.compile(
+_OTHERS = expression(
     r"\s*(?:Process \S+:$|Exception (?:in thread|ignored in)|Task exception was never|future: <Task|"
     r"--- Logging error ---|Fatal Python error|terminate called|Message: '|Thread 0x|Current thread 0x|"
     r"Killed\b|Aborted|Terminated\b|Quit\b|Segmentation fault|Bus error|\S+: line \d+: +\d+ |srun: |slurmstepd: |"
@@ -315,7 +316,7 @@ def _at_mark(text: str, mark: str) -> list[str]:
     return [before, mark + ":", after.lstrip(": ")]
 
 
-_INLINE_EXCEPTION = re.compile(
+_INLINE_EXCEPTION = expression(
     r"(?:^|\s)(?P<name>(?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Exit|Interrupt|Resources)|"
     r"(?:[a-z_]\w*\.)+[A-Z]\w*)(?:: |$)"
 )

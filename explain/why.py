@@ -7,7 +7,6 @@ instead, and for events that it missed how far its pattern went, and what class 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from explain.agreement import class_agrees, frames_agree
 from explain.catalogue import Catalogue
@@ -15,6 +14,7 @@ from explain.engine import Readable, explain_sources
 from explain.matcher import Matcher, variants
 from explain.model import Event, Match, Report, Role
 from explain.sites import SiteIndex
+from explain.values import dataclass, field
 
 MAX_NEAR = 400
 """Events that did not match and are compared with the pattern."""

@@ -18,7 +18,8 @@ from explain import catalogue as module
 from explain.cache import cache_directory, read_cached, write_cached
 from explain.catalogue import Catalogue
 from explain.model import Record
-from explain.pack import build_pack, cached_pack, dump_pack, load_pack
+from explain.pack import cached_pack, load_pack
+from explain.packing import build_pack, dump_pack
 from explain.recordfiles import record_files
 
 ROOT = Path(__file__).parents[1]
@@ -224,7 +225,7 @@ def test_only_changed_files_are_read_again(tmp_path: Path, monkeypatch: pytest.M
         write(folder / f"{number}.json", record(number))
     load(folder)
     compiled: list[str] = []
-    monkeypatch.setattr("explain.pack.compile_error", compiled.append)
+    monkeypatch.setattr("explain.packing.compile_error", compiled.append)
     write(folder / "3.json", record(3, slug="changed", documentation="longer than before"))
     catalogue = load(folder)
     assert compiled == ["widget 3 broke"]
@@ -239,7 +240,7 @@ def test_a_pack_in_the_cache_is_not_built_again(tmp_path: Path, monkeypatch: pyt
     def never(*_: object, **__: object) -> None:
         raise AssertionError("built again")
 
-    monkeypatch.setattr("explain.pack.build_pack", never)
+    monkeypatch.setattr("explain.packing.build_pack", never)
     assert load(path).digest == before.digest
     assert load(path).problems == before.problems
 

@@ -7,7 +7,8 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explain.pattern import LONGEST_NEEDLE, UNSAFE, Needle, Pattern, compile_error, needles, trap
+from explain.needles import LONGEST_NEEDLE, UNSAFE, Needle, needles, trap
+from explain.pattern import Pattern, compile_error
 
 
 def texts(pattern: str) -> list[str]:

@@ -85,7 +85,7 @@ def test_equal_literals_are_scanned_once() -> None:
         [("record", [("abcd", False, 1)]), ("site", [("abcd", False, 7), ("abcd", True, 8)])]
     )
     assert literals[-2:] == [(b"abcd", False), (b"abcd", True)]
-    assert owners[-2:] == [[("record", 1), ("site", 7)], [("site", 8)]]
+    assert (owners[len(owners) - 2], owners[len(owners) - 1]) == ([("record", 1), ("site", 7)], [("site", 8)])
 
 
 def test_scans_from_several_threads_do_not_disturb_each_other() -> None:

@@ -16,7 +16,7 @@ from explain.authoring.harvest import harvest
 from explain.authoring.harvest_extend import extended
 from explain.model import Frame, SiteInfo
 from explain.registry import Registry
-from explain.sitepack import CHECKOUT, MAGIC, PackError, SitePack, build_pack, empty_pack, shipped_pack
+from explain.sitepack import CHECKOUT, MAGIC, PackError, SitePack, build_pack, empty_pack, read_shipped_pack
 from explain.sites import SiteIndex
 from explain.sitesource import public_url, source_around
 from explain.templates import anonymous, match, parsed, unquoted, written
@@ -212,10 +212,10 @@ def test_a_foreign_text_index_is_an_error_with_its_place(tmp_path: Path) -> None
 def test_a_damaged_cache_is_built_again(lamps: SiteIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explain.sitepack.CHECKOUT", tmp_path / "index")
     monkeypatch.setattr("explain.sitepack.SHIPPED", tmp_path / "none.pack")
-    first = shipped_pack()
+    first = read_shipped_pack()
     (cached,) = (tmp_path / "cache" / "sglang-explain").glob("sites-*.pack")
     cached.write_bytes(cached.read_bytes()[:100])
-    assert shipped_pack().digest == first.digest == lamps.digest
+    assert read_shipped_pack().digest == first.digest == lamps.digest
 
 
 def test_no_index_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

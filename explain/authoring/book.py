@@ -12,8 +12,9 @@ from explain.authoring.examples import Examiner, events_of
 from explain.authoring.names import Names
 from explain.catalogue import CHECKOUT, Catalogue
 from explain.model import Event, Problem, Record
-from explain.pack import needles_of
-from explain.pattern import Needle, Pattern, compile_error
+from explain.needles import Needle
+from explain.packing import needles_of
+from explain.pattern import Pattern, compile_error
 from explain.record import read_records
 from explain.recordfiles import RecordFile, record_files
 from explain.sites import SiteIndex

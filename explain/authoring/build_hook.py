@@ -34,14 +34,14 @@ class CatalogueBuildHook(BuildHookInterface[Any]):
 
     def catalogue(self, root: Path) -> bytes:
         """The packed records. Times of files are left out, so that the same records give the same bytes."""
-        pack = module_of(root, "pack")
+        packing = module_of(root, "packing")
         problems: list[Any] = []
         found = module_of(root, "recordfiles").record_files
         files = found([root / "patterns"], problems, base=root)
-        packed = pack.build_pack([replace(file, changed=0) for file in files])
+        packed = packing.build_pack([replace(file, changed=0) for file in files])
         for problem in (*problems, *packed.problems()):
             self.app.display_warning(str(problem))
-        content: bytes = pack.dump_pack(packed)
+        content: bytes = packing.dump_pack(packed)
         return content
 
     def sites(self, root: Path) -> bytes | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from explain.authoring.harvest import modules
@@ -40,12 +41,10 @@ def extended(index: SiteIndex, path: Path, processes: int | None = None) -> tupl
     if same_release(shipped, tree):
         return index, problems
     name = f"sites-own-{_state(shipped, tree)}.pack"
-    content = read_cached(name)
-    if content is not None:
-        try:
-            return index.with_pack(SitePack(content)), problems
-        except PackError:
-            content = None
+    cached = read_cached(name)
+    if cached is not None:
+        with suppress(PackError):
+            return index.with_pack(SitePack(cached)), problems
     content = _pack(shipped, tree, problems, processes or os.cpu_count() or 1)
     write_cached(name, content)
     return index.with_pack(SitePack(content)), problems

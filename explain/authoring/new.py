@@ -17,7 +17,8 @@ from explain.authoring.examples import events_of, plain_lines
 from explain.authoring.saved_page import facts_of_page, looks_like_page
 from explain.authoring.slots import escaped, pattern_of_message, pattern_of_template
 from explain.model import Event, Problem, Record, SiteInfo
-from explain.pattern import compile_error, needles
+from explain.needles import needles
+from explain.pattern import compile_error
 from explain.record import DATASET_FIELDS, derive_id, read_records, short_title
 from explain.render.safe import mask
 

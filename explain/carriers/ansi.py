@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "ansi"
@@ -20,14 +19,14 @@ SAMPLES: tuple[tuple[str, tuple[Stripped, ...]], ...] = (
     ),
 )
 
-_CODES = re.compile(
+_CODES = expression(
     r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033|#033|␛)\[[0-9;:?<=>]*[ -/]{0,4}[@-~]|"
     r"\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|\x1b[ -/]{0,4}[0-~]|\x9b[0-9;:?]*[@-~]"
 )
 # Codes whose escape character was lost while they were copied; one alone may be anything.
-_BARE = re.compile(r"\[(?:\d{1,3}(?:;\d{1,3}){0,4})?m")
+_BARE = expression(r"\[(?:\d{1,3}(?:;\d{1,3}){0,4})?m")
 # The diffusion server says the level by colour alone.
-_DIFFUSION = re.compile(r"\x1b\[(9[13])m(\[\d\d-\d\d \d\d:\d\d:\d\d\] )(?!(?:WARNING|ERROR):  )")
+_DIFFUSION = expression(r"\x1b\[(9[13])m(\[\d\d-\d\d \d\d:\d\d:\d\d\] )(?!(?:WARNING|ERROR):  )")
 _COLOURS = {"91": "ERROR:    ", "93": "WARNING:  "}
 
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import html
-import re
 
 from explain.carriers.memory import Memory
+from explain.expressions import expression
 
 MOST_PARTS = 1_000
 """Texts that a terminal showed one over the other."""
-_PROGRESS = re.compile(r"\d%\|| Completed \||it/s\]|s/it\]|\?it/s")
-_PHONE_LINK = re.compile(r"\[([^\[\]]{1,200})\]\(tel:[^()\s]{0,40}(?: [^()]{0,40})?\)")
-_LINK = re.compile(r"\[(#\d+|@[\w-]+|https?://[^\s\]]{1,500})\]\(https?://[^()\s]{1,500}\)")
-_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#39|#34|#x27|#x22|#x2F);")
+_PROGRESS = expression(r"\d%\|| Completed \||it/s\]|s/it\]|\?it/s")
+_PHONE_LINK = expression(r"\[([^\[\]]{1,200})\]\(tel:[^()\s]{0,40}(?: [^()]{0,40})?\)")
+_LINK = expression(r"\[(#\d+|@[\w-]+|https?://[^\s\]]{1,500})\]\(https?://[^()\s]{1,500}\)")
+_ENTITY = expression(r"&(?:lt|gt|amp|quot|apos|nbsp|#39|#34|#x27|#x22|#x2F);")
 # Code holds entities, too. These are a page's rendering of a traceback.
-_SURE_ENTITY = re.compile(r"File &(?:quot|#34|#x22);|, in &lt;\w+&gt;|^&gt; |Error: [^&]{0,400}&(?:#39|#x27|quot);")
-_SCROLL = re.compile(r" {2,}\[\d{1,7}/\d{1,7}\]$")
-_ADDRESS = re.compile(r"^((?:[A-Za-z_][\w.]*: )?)\[address=[\w.:\[\]-]{1,100}, pid=\d+\] ")
-_RAW = re.compile(r"[<>\"']")
+_SURE_ENTITY = expression(r"File &(?:quot|#34|#x22);|, in &lt;\w+&gt;|^&gt; |Error: [^&]{0,400}&(?:#39|#x27|quot);")
+_SCROLL = expression(r" {2,}\[\d{1,7}/\d{1,7}\]$")
+_ADDRESS = expression(r"^((?:[A-Za-z_][\w.]*: )?)\[address=[\w.:\[\]-]{1,100}, pid=\d+\] ")
+_RAW = expression(r"[<>\"']")
 _ENTITIES = ("clean", "entities")
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import LETTERS
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "compose"
@@ -20,7 +19,7 @@ SAMPLES = (
 )
 
 # One blank before the bar is enough only behind a container's number: `a | b` is also code.
-_HEAD = re.compile(r"([A-Za-z][\w.-]*?[-_]\d+ *|[A-Za-z][\w.-]* {2,}|[A-Za-z][\w.-]* )\|(?: |$)")
+_HEAD = expression(r"([A-Za-z][\w.-]*?[-_]\d+ *|[A-Za-z][\w.-]* {2,}|[A-Za-z][\w.-]* )\|(?: |$)")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

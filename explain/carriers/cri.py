@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import DIGITS, ISO
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "cri"
@@ -22,7 +21,7 @@ SAMPLES = (
     ("2026-11-30T08:14:58.1Z stdout F", (Stripped("", "stdout", "2026-11-30T08:14:58.1Z"),)),
 )
 
-_HEAD = re.compile(rf"({ISO}) (stdout|stderr) ([FP])(?::\S*)?(?: |$)")
+_HEAD = expression(rf"({ISO}) (stdout|stderr) ([FP])(?::\S*)?(?: |$)")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import DIGITS
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "csv"
@@ -23,7 +22,7 @@ SAMPLES = (
 
 _OPEN = (NAME, "open")
 # A comma and three digits behind the seconds is Python's way to print milliseconds.
-_HEAD = re.compile(
+_HEAD = expression(
     r'(?P<quote>"?)(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)'
     r"(?P=quote),(?!\d{3}[ :\]|])"
 )

@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "escaped"
@@ -34,13 +35,13 @@ SAMPLES: tuple[tuple[str, tuple[Stripped, ...]], ...] = (
 
 _OPENINGS = ('{"', "{'", '["', "['", "[{", "('", '("', '"', "'", "b'", 'b"')
 _LONGEST_LITERAL = 1024 * 1024
-_DATA = re.compile(r'(?:Receive|Finish|Receive OpenAI): obj=|server_args=|"event": ?"request\.')
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)")
+_DATA = expression(r'(?:Receive|Finish|Receive OpenAI): obj=|server_args=|"event": ?"request\.')
+_ESCAPE = expression(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)")
 _PLAIN = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": "/"}
-_HEAD = re.compile(r"[\[{(, ]*(?:b?['\"][^'\"\\]{1,80}['\"]: ?)?[bf]?['\"]")
-_TAIL = re.compile(r"['\"][\]}), ]*$")
+_HEAD = expression(r"[\[{(, ]*(?:b?['\"][^'\"\\]{1,80}['\"]: ?)?[bf]?['\"]")
+_TAIL = expression(r"['\"][\]}), ]*$")
 _MARKS = ("Traceback (most recent call last):\\n", '\\n  File "', '\\n  File \\"')
-_LOG = re.compile(
+_LOG = expression(
     r"Traceback \(most recent call last\):\n|\n(?:  File \"|"
     r"(?:\S{1,60} +\|? ?)?\[?20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d|"
     r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): )"

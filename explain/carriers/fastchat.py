@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import DIGITS
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "fastchat"
@@ -22,7 +21,7 @@ SAMPLES = (
     ("2024-05-24 01:02:03 | INFO | stdout |", (Stripped("", "stdout", "2024-05-24 01:02:03"),)),
 )
 
-_HEAD = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?) \| [A-Z]+ +\| (stderr|stdout) \|(?: |$)")
+_HEAD = expression(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?) \| [A-Z]+ +\| (stderr|stdout) \|(?: |$)")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import ISO
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "gcp"
@@ -18,7 +17,7 @@ SAMPLES = (
     ("DEFAULT 2026-03-01T08:00:00.1Z   File", (Stripped("  File", "", "2026-03-01T08:00:00.1Z"),)),
 )
 
-_HEAD = re.compile(
+_HEAD = expression(
     rf"(?:DEFAULT|DEBUG|INFO|NOTICE|WARNING|ERROR|CRITICAL|ALERT|EMERGENCY) ({ISO})"
     r"(?: |$)(?:\[resource\.labels[^\]]*\] )?"
 )

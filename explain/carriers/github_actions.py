@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import DIGITS, ISO, LETTERS
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "github-actions"
@@ -17,7 +16,7 @@ SAMPLES = (
     ),
 )
 
-_HEAD = re.compile(rf"([^\t\n]{{1,200}})\t([^\t\n]{{1,200}})\t\ufeff?({ISO})(?: |$)")
+_HEAD = expression(rf"([^\t\n]{{1,200}})\t([^\t\n]{{1,200}})\t\ufeff?({ISO})(?: |$)")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import ISO
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "jenkins"
@@ -19,7 +18,7 @@ SAMPLES = (
     ("[2026-03-01T08:00:00.123Z]", (Stripped("", "", "2026-03-01T08:00:00.123Z"),)),
 )
 
-_HEAD = re.compile(rf"\[({ISO})\](?: |$)(?!\{{[\w./-]+:\d+\}} )(?:([\w./-]{{1,120}}) >>(?: |$))?")
+_HEAD = expression(rf"\[({ISO})\](?: |$)(?!\{{[\w./-]+:\d+\}} )(?:([\w./-]{{1,120}}) >>(?: |$))?")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

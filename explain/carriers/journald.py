@@ -6,6 +6,7 @@ import re
 
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import DIGITS, ISO
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "journald"
@@ -37,23 +38,23 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"
 _DAYS = "Mon Tue Wed Thu Fri Sat Sun"
 _SHORT = rf"(?:{_MONTHS.replace(' ', '|')}) [ \d]?\d (?:\d{{4}} )?\d\d:\d\d:\d\d(?:\.\d+)?"
 _PRIORITY = r"(?:<\d{1,3}>)?"
-_HEAD = re.compile(
+_HEAD = expression(
     rf"{_PRIORITY}(?P<time>{_SHORT}) (?P<host>[\w.:-]+) (?P<name>[^\s\[\]:]{{1,128}}(?:\[\d+\])?):(?: |$)"
 )
 # Without a process id a word and a colon are too little behind a mere ISO time.
-_ISO_HEAD = re.compile(
+_ISO_HEAD = expression(
     rf"{_PRIORITY}(?P<time>{ISO}) (?P<host>[\w.:-]+) "
     r"(?P<name>[^\s\[\]:]{1,128}\[\d+\]|kernel|systemd):(?: |$)"
 )
-_FULL_HEAD = re.compile(
+_FULL_HEAD = expression(
     rf"(?:{_DAYS.replace(' ', '|')}) (?P<time>\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) [A-Z][\w+/:-]* "
     r"(?P<host>[\w.:-]+) (?P<name>[^\s\[\]:]{1,128}(?:\[\d+\])?):(?: |$)"
 )
-_RFC5424 = re.compile(
+_RFC5424 = expression(
     rf"<\d{{1,3}}>1 (?P<time>{ISO}|-) (?P<host>\S+) (?P<name>\S+) (?P<pid>\S+) \S+ "
     r"(?:-|(?:\[(?:[^\]\\\"]|\\.|\"(?:[^\"\\]|\\.)*\")*\])+)(?: \ufeff?|$)"
 )
-_ESCAPED = re.compile(r"#(0[0-3][0-7])")
+_ESCAPED = expression(r"#(0[0-3][0-7])")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import orjson
 
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import is_surely_a_server
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "json-pretty"
@@ -20,8 +19,8 @@ SAMPLES: tuple[tuple[str, tuple[Stripped, ...]], ...] = (
     ),
 )
 
-_TEXT = re.compile(r'\s*"(?:textPayload|message|msg|log|line|MESSAGE|@message)": (?="[^\n]*",?\s*$)')
-_OTHER = re.compile(r'\s*(?:"[\w@./-]{1,100}": |[\[\]{}]+,?\s*$)')
+_TEXT = expression(r'\s*"(?:textPayload|message|msg|log|line|MESSAGE|@message)": (?="[^\n]*",?\s*$)')
+_OTHER = expression(r'\s*(?:"[\w@./-]{1,100}": |[\[\]{}]+,?\s*$)')
 _PROVED = (NAME, "")
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "kernel"
@@ -26,7 +25,7 @@ SAMPLES = (
     ),
 )
 
-_HEAD = re.compile(
+_HEAD = expression(
     r"\[ {0,7}(\d{1,8}\.\d{6}|"
     r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d \d{4})\] (?!\[)"
 )

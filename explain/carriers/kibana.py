@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "kibana"
@@ -23,8 +22,8 @@ SAMPLES = (
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _TIME = rf"({'|'.join(_MONTHS)}) (\d{{1,2}}), (\d{{4}}) @ (\d\d:\d\d:\d\d(?:\.\d+)?)"
-_HEAD = re.compile(rf"{_TIME}(?: {{4}}|\t| {{0,3}}$)")
-_CSV_HEAD = re.compile(rf'"{_TIME}",')
+_HEAD = expression(rf"{_TIME}(?: {{4}}|\t| {{0,3}}$)")
+_CSV_HEAD = expression(rf'"{_TIME}",')
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "kubectl"
@@ -18,7 +17,7 @@ SAMPLES = (
     ("[pod/sglang-0/server]", (Stripped("", "sglang-0/server"),)),
 )
 
-_HEAD = re.compile(r"\[pod/([\w.-]+/[\w.-]+)\](?: |$)")
+_HEAD = expression(r"\[pod/([\w.-]+/[\w.-]+)\](?: |$)")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from explain.values import dataclass, field
 
 
 @dataclass(slots=True)

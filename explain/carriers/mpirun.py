@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "mpirun"
@@ -15,7 +14,7 @@ SAMPLES = (
     ("[prterun-node-1@1,0]<stdout>: Hello", (Stripped("Hello", "0 stdout"),)),
 )
 
-_HEAD = re.compile(r"\[(?:(?:\w[\w.-]{0,100}(@))?\d+,)?(\d+)\]<(stdout|stderr|stddiag)>:")
+_HEAD = expression(r"\[(?:(?:\w[\w.-]{0,100}(@))?\d+,)?(\d+)\]<(stdout|stderr|stddiag)>:")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import LETTERS
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "powershell"
@@ -16,8 +15,8 @@ SAMPLES: tuple[tuple[str, tuple[Stripped, ...]], ...] = (
     ("    + FullyQualifiedErrorId : NativeCommandError", ()),
 )
 
-_HEAD = re.compile(r"(?:[A-Za-z]:\\)?[\w.\\-]{1,200}\.exe : ")
-_PLACE = re.compile(r"(?:At|In) (?:line:\d+ char:\d+|[A-Za-z]:\\.*:\d+ char:\d+)\s*$")
+_HEAD = expression(r"(?:[A-Za-z]:\\)?[\w.\\-]{1,200}\.exe : ")
+_PLACE = expression(r"(?:At|In) (?:line:\d+ char:\d+|[A-Za-z]:\\.*:\d+ char:\d+)\s*$")
 _OPEN = (NAME, "open")
 
 

@@ -10,6 +10,7 @@ import re
 
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import DIGITS, LEVEL, PLAIN, as_server_prints, is_raw_output
+from explain.expressions import expression
 from explain.model import Stripped
 from explain.prefixes import read_prefix
 
@@ -74,7 +75,7 @@ _ANY = rf"(?P<level>{LEVEL}|[Dd]ebug|[Ii]nfo|[Ww]arning|[Ee]rror|[Cc]ritical)"
 _NAME = r"(?P<name>[A-Za-z_][\w.:/-]{0,120})"
 _RANK = r"(?:DP|TP|EP|PP|CP|ATTN_CP|MOE_DP|DCP)\d{1,6}"
 _PLACE = r"[\w./<>-]{1,120}:\d+(?::[\w<>]+)?"
-_EXCEPTION = re.compile(r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt): ")
+_EXCEPTION = expression(r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt): ")
 _NO_CLASS = r"(?!\S*(?:Error|Exception|Exit|Interrupt|Warning): )"
 _BOX = r"\[[\w<>-]{0,60}[.:/][^\]\s]{1,120}\]"
 _AFTER = (
@@ -83,7 +84,7 @@ _AFTER = (
 )
 """Where in its code a logger was called, behind the level. (A word in brackets is the server's own.)"""
 _FORMS = tuple(
-    re.compile(form)
+    expression(form)
     for form in (
         # time - name - level - message, and its relatives without a name
         rf"(?P<time>{PLAIN}) ?- (?:{_NAME} - )?(?:\d+ - )?{_ANY} - (?:\[?{_PLACE}\]? ?[-:] )?",
@@ -103,15 +104,15 @@ _FORMS = tuple(
 )
 _UPPER = rf"(?P<level>{LEVEL})"
 _BRACKETED = tuple(
-    re.compile(form)
+    expression(form)
     for form in (
         rf"\[(?P<time>{PLAIN})\] ?(?:\[(?P<name>[A-Za-z_][\w.]*)\])?\[{_UPPER} *\](?: ?{_BOX})? ?-? ?",
         rf"\[(?P<time>{PLAIN} [+-]\d{{4}})\] (?:\[\d+\] )?\[{_UPPER}\] ",
         rf"\[(?P<time>{PLAIN}(?: UTC)?)\] \{{[\w./-]+:\d+\}} {_UPPER} - ",
     )
 )
-_LEVEL_FIRST = re.compile(rf"(?P<level>{LEVEL}):(?:(?P<time>{PLAIN}):|(?P<name>[A-Za-z_][\w.]*):(?=\S))")
-_MORE_CARRIERS = re.compile(r"\(\w[\w.:]* pid=|\{\"|\[rank\d+\]: |\[pod/")
+_LEVEL_FIRST = expression(rf"(?P<level>{LEVEL}):(?:(?P<time>{PLAIN}):|(?P<name>[A-Za-z_][\w.]*):(?=\S))")
+_MORE_CARRIERS = expression(r"\(\w[\w.:]* pid=|\{\"|\[rank\d+\]: |\[pod/")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

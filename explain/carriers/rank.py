@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "rank"
@@ -18,7 +17,7 @@ SAMPLES = (
     ("[rank12]:", (Stripped("", "rank12"),)),
 )
 
-_HEAD = re.compile(r"\[(rank\d{1,5})\]:(?: |$)")
+_HEAD = expression(r"\[(rank\d{1,5})\]:(?: |$)")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

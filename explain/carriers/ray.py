@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from explain.carriers.memory import Memory
+from explain.expressions import expression
 from explain.model import Stripped
 from explain.reflow import at_actors
 
@@ -23,11 +24,11 @@ SAMPLES = (
     ("(raylet) A worker died", (Stripped("A worker died", "raylet"),)),
 )
 
-_HEAD = re.compile(
+_HEAD = expression(
     r"\((?:(?P<name>[A-Za-z_][\w.:<>=()\[\]-]{0,200}) )?pid=(?P<pid>\w+)(?:, ip=(?P<ip>[\w.:]+))?\)(?: |$)|"
     r"\((?P<part>raylet|gcs_server|autoscaler|scheduler)(?: \+\w+)?(?:, ip=(?P<host>[\w.:]+))?\)(?: |$)"
 )
-_REPEATED = re.compile(r" ?\[repeated (\d{1,9})x across cluster\](?: \(Ray deduplicates logs.{0,400})?$")
+_REPEATED = expression(r" ?\[repeated (\d{1,9})x across cluster\](?: \(Ray deduplicates logs.{0,400})?$")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "ray-worker"
@@ -14,7 +13,7 @@ SAMPLES: tuple[tuple[str, tuple[Stripped, ...]], ...] = (
     (":actor_name:SGLangEngine", ()),
 )
 
-_MARKER = re.compile(r":(?:job_id|actor_name|task_name):[^\s:]*$")
+_MARKER = expression(r":(?:job_id|actor_name|task_name):[^\s:]*$")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "rich"
@@ -13,9 +12,9 @@ SAMPLES: tuple[tuple[str, tuple[Stripped, ...]], ...] = (
     ("╭──── Traceback (most recent call last) ────╮", (Stripped("Traceback (most recent call last):"),)),
 )
 
-_HEADER = re.compile(r"[╭┌+][─-]+ ?(Traceback \(most recent call last\))[^─-]{0,40}[─-]+[╮┐+]\s*$")
-_FRAME = re.compile(r"((?:/|[A-Za-z]:\\|\.|<)[^\n]*?):(\d+) in (\S+)$")
-_CODE = re.compile(r"❱ +\d+ (?:│|\|)(.*)$")
+_HEADER = expression(r"[╭┌+][─-]+ ?(Traceback \(most recent call last\))[^─-]{0,40}[─-]+[╮┐+]\s*$")
+_FRAME = expression(r"((?:/|[A-Za-z]:\\|\.|<)[^\n]*?):(\d+) in (\S+)$")
+_CODE = expression(r"❱ +\d+ (?:│|\|)(.*)$")
 _OPEN = (NAME, "open")
 _LOCALS = (NAME, "locals")
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "skypilot"
@@ -15,7 +14,7 @@ SAMPLES = (
     ("(worker1, rank=1, pid=7, ip=10.0.0.3)", (Stripped("", "worker1 rank=1 pid=7"),)),
 )
 
-_HEAD = re.compile(r"\(([\w.-]{1,100})(?:, (rank=\d+))?, (pid=\d+)(?:, ip=[\w.:]+)?\)(?: |$)")
+_HEAD = expression(r"\(([\w.-]{1,100})(?:, (rank=\d+))?, (pid=\d+)(?:, ip=[\w.:]+)?\)(?: |$)")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import DIGITS, is_surely_a_server
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "srun"
@@ -15,7 +14,7 @@ SAMPLES = (
     ("12: Traceback (most recent call last):", (Stripped("Traceback (most recent call last):", "task 12"),)),
 )
 
-_HEAD = re.compile(r" {0,5}(\d{1,6}):(?: |$)")
+_HEAD = expression(r" {0,5}(\d{1,6}):(?: |$)")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

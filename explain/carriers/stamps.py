@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, timezone
 from string import ascii_letters, digits
 
+from explain.expressions import expression
 from explain.prefixes import read_prefix
 
 LETTERS = ascii_letters
@@ -27,14 +27,14 @@ _NAMES = {
     "SEVERE": "ERROR",
 }
 _TOLD = frozenset({"WARNING", "ERROR", "CRITICAL"})
-_DATE = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)")
-_SURE = re.compile(r'Traceback \(most recent call last\):|  File "[^"\n]{1,500}", line \d+|Fatal Python error: ')
-_LIKELY = re.compile(
+_DATE = expression(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)")
+_SURE = expression(r'Traceback \(most recent call last\):|  File "[^"\n]{1,500}", line \d+|Fatal Python error: ')
+_LIKELY = expression(
     r"During handling of the above exception, another|The above exception was the direct cause of|"
     r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): "
 )
 _UVICORN = ("INFO:     ", "ERROR:    ", "WARNING:  ")
-_CARRIED = re.compile(
+_CARRIED = expression(
     rf"\[(?:rank|default)\d+\]:|\(\w[\w.]* pid=\d+[,)]|\[pod/|{ISO} |\{{\"log\":|> \[\d{{4}}-\d\d-\d\d"
 )
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import LETTERS, is_surely_a_server
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "stern"
@@ -17,7 +16,7 @@ SAMPLES = (
     ),
 )
 
-_HEAD = re.compile(r"([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?) ([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)(?: |$)")
+_HEAD = expression(r"([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?) ([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)(?: |$)")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

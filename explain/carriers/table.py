@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "table"
@@ -22,11 +21,11 @@ SAMPLES: tuple[tuple[str, tuple[Stripped, ...]], ...] = (
 )
 
 # A level behind the time is another carrier's (`fastchat`), whose lines may end with a bar of their own.
-_ROW = re.compile(
+_ROW = expression(
     r"(?:\s{0,8}\|){0,4}\s{0,8}(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?) \| "
     r"(?!(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) *\| )(?P<text>.*) \|\s{0,8}$"
 )
-_RULE = re.compile(r"-{2,}(?: \| -{2,})+\s*$")
+_RULE = expression(r"-{2,}(?: \| -{2,})+\s*$")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import DIGITS, ISO, LEVEL
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "timestamps"
@@ -33,12 +32,12 @@ SAMPLES = (
     ),
 )
 
-_HEAD = re.compile(rf"({ISO})(?:[ \t]|$)(?![-|] (?:[\w.:/-]+ [-|] )?{LEVEL} *[-|] )")
+_HEAD = expression(rf"({ISO})(?:[ \t]|$)(?![-|] (?:[\w.:/-]+ [-|] )?{LEVEL} *[-|] )")
 # A program that prints its own time in this form, with a level and its module: nothing was put before it.
-_OWN = re.compile(rf" *{LEVEL} +(?:\w+\{{[^}}]*\}}: ?)*[A-Za-z_][\w.:<>]*: ")
-_LABELS = re.compile(r'\{((?:[A-Za-z_]\w*="[^"]*"(?:, ?)?)+)\} ')
-_STREAM = re.compile(r"([A-Za-z0-9][\w.-]*(?:/[\w.\[\]$-]+)+)(?: |$)")
-_DYNO = re.compile(r"((?:app|heroku)\[[\w.-]+\]): ")
+_OWN = expression(rf" *{LEVEL} +(?:\w+\{{[^}}]*\}}: ?)*[A-Za-z_][\w.:<>]*: ")
+_LABELS = expression(r'\{((?:[A-Za-z_]\w*="[^"]*"(?:, ?)?)+)\} ')
+_STREAM = expression(r"([A-Za-z0-9][\w.-]*(?:/[\w.\[\]$-]+)+)(?: |$)")
+_DYNO = expression(r"((?:app|heroku)\[[\w.-]+\]): ")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

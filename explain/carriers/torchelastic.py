@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from explain.carriers.memory import Memory
+from explain.expressions import expression
 from explain.model import Stripped
 
 NAME = "torchelastic"
@@ -15,7 +14,7 @@ SAMPLES = (
     ("[trainer3]:", (Stripped("", "trainer3"),)),
 )
 
-_HEAD = re.compile(r"\[((?:default|trainer|worker|server|node|role|engine|actor|sglang)\d{1,5})\]:")
+_HEAD = expression(r"\[((?:default|trainer|worker|server|node|role|engine|actor|sglang)\d{1,5})\]:")
 
 
 def strip(line: str, memory: Memory) -> list[Stripped] | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+from explain.expressions import expression
 from explain.model import Dropped, Finding, LaunchContext, Recovery
 from explain.render import places, plain, safe
 from explain.render.layout import Part
@@ -12,7 +12,7 @@ from explain.render.text import clip, plural, sentence_list, shorten, wrap
 
 _MOST_CHANGES = 4
 _MOST_DROPPED = 3
-_CLAUSE_END = re.compile(r"(?<=.{12})(?:[;:,]|\.(?=\s)| \()")
+_CLAUSE_END = expression(r"(?<=.{12})(?:[;:,]|\.(?=\s)| \()")
 """Enough of a solution to know it by."""
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from explain.expressions import expression
 from explain.render.text import text_width
+from explain.values import dataclass
 
-_HEADING = re.compile(r"\s*(?:#|//)\s*(before|after)\b[\s:]*(.*)", re.IGNORECASE)
-_COMMAND = re.compile(r"(?:^|\s)--?[a-zA-Z]|\b(?:python3?|sglang|pip|docker|export)\s")
+_HEADING = expression(r"\s*(?:#|//)\s*(before|after)\b[\s:]*(.*)", re.IGNORECASE)
+_COMMAND = expression(r"(?:^|\s)--?[a-zA-Z]|\b(?:python3?|sglang|pip|docker|export)\s")
 
 Sign = Literal["-", "+", " "]
 

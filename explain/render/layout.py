@@ -5,20 +5,20 @@ The eye of someone who was woken up looks for "Fix", not for the third paragraph
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from explain.expressions import expression
 from explain.render import safe
 from explain.render.diff import example_lines
 from explain.render.text import Painter, clip, wrap
+from explain.values import dataclass
 
 INDENT = 2
 LABEL = 9
 MAX_PROSE = 100
 """Prose is set in at most this many columns, however wide the terminal is."""
 
-_CODE = re.compile(r"`[^`]+`|(?<![\w-])--[a-z][\w-]*")
+_CODE = expression(r"`[^`]+`|(?<![\w-])--[a-z][\w-]*")
 
 
 @dataclass(frozen=True, slots=True)

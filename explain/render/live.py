@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from explain.model import Finding, Place, Report
 from explain.render import places, safe
 from explain.render.layout import rule
 from explain.render.text import TIMES, Painter, clip
 from explain.render.verdict import one_line, title_of, verdict
+from explain.values import replace
 
 INDENT = "  "
 SUMMARY_LINES = 12

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from explain.expressions import expression
 from explain.model import Finding, LaunchContext, Report
 from explain.render import places, plain, safe
 from explain.render.context import ranks_words, recovery_words, starts_words
@@ -20,7 +21,7 @@ _LONGEST = 120
 """Lines of the traceback."""
 _OTHERS = 12
 _ARGUMENTS = 60
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
+_MARKUP = expression(r"([\\`*_{}\[\]<>()#+!|~&])")
 
 
 def render(report: Report, *, chosen: Mapping[str, Any] | None = None) -> bytes:

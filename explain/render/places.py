@@ -6,13 +6,14 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
+from explain.expressions import expression
 from explain.model import Finding, Frame, Place, SiteInfo, Source
 from explain.render import safe
 from explain.render.text import clip_left, plural
 
-_PACKAGE = re.compile(r"(?:^|/)(?:site-packages|dist-packages|python)/(?=sglang/)")
-_TREE = re.compile(r"(?:^|/)(?=sglang/(?:srt|lang|multimodal_gen|jit_kernel|kernels|cli|eval|test)/|sglang/\w+\.py$)")
-_LABEL = re.compile(r"([A-Z][A-Z_]*?)(\d+)\Z")
+_PACKAGE = expression(r"(?:^|/)(?:site-packages|dist-packages|python)/(?=sglang/)")
+_TREE = expression(r"(?:^|/)(?=sglang/(?:srt|lang|multimodal_gen|jit_kernel|kernels|cli|eval|test)/|sglang/\w+\.py$)")
+_LABEL = expression(r"([A-Z][A-Z_]*?)(\d+)\Z")
 
 
 def package_path(path: str) -> str:

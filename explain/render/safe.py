@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 
+from explain.expressions import expression
+
 HIDDEN = "***"
 
 # --------------------------------------------------------------------------- control characters
 
-_ESCAPE_SEQUENCE = re.compile(
+_ESCAPE_SEQUENCE = expression(
     r"""\x1b\[[0-?]{0,64}[\ -/]{0,8}[@-~]          # CSI: colours, cursor moves
       | \x9b[0-?]{0,64}[\ -/]{0,8}[@-~]            # the same with the one-character introducer
       | \x1b[\]PX^_][^\x07\x1b\x9c\n]{0,4096}(?:\x07|\x1b\\|\x9c)   # OSC, DCS, SOS, PM, APC: titles, links
@@ -22,7 +24,7 @@ _ESCAPE_SEQUENCE = re.compile(
     re.VERBOSE,
 )
 # Controls, and everything that is invisible or changes the order of what stands around it.
-_UNPRINTABLE = re.compile(
+_UNPRINTABLE = expression(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
     "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
     "\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd\U00013430-\U0001343f"
@@ -30,10 +32,10 @@ _UNPRINTABLE = re.compile(
     "\U000e0000-\U000e0fff]"
 )
 # What may stay in JSON only as an escape: harmless to a decoder, not to a terminal that shows the file.
-_JSON_UNSAFE = re.compile(
+_JSON_UNSAFE = expression(
     "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\U000e0000-\U000e0fff]"
 )
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = expression("[\ud800-\udfff]")
 
 
 def _picture(match: re.Match[str]) -> str:
@@ -69,11 +71,11 @@ _VALUE = (
     r"""(?:[rbuf]{0,2}(?:\\+'[^'\n]*|\\+"[^"\n]*|'(?:[^'\\\n]|\\.)*|"(?:[^"\\\n]|\\.)*)['"]?"""
     r"""|[^\s,;&'"()\[\]{}<>|\\]+)"""
 )
-_ASSIGNED = re.compile(
+_ASSIGNED = expression(
     rf"(?P<before>{_NAME}\\{{0,4}}['\"]?\s{{0,4}}(?:=>?|:)[ \t]{{0,4}})(?P<value>{_VALUE})", re.IGNORECASE
 )
 # NAME_TOKEN=…, as in a dump of the environment. Upper case only: eos_token=2 is no secret.
-_ENVIRONMENT = re.compile(
+_ENVIRONMENT = expression(
     r"(?P<before>\b[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){0,8}?_(?:TOKEN|KEY|SECRET|PASSWORD|PASS|PAT)"
     rf"\\{{0,4}}['\"]?[ \t]{{0,2}}[=:][ \t]{{0,2}})(?P<value>{_VALUE})"
 )
@@ -81,28 +83,28 @@ _PROSE = (
     r"(?:is|was|and|or|must|to|for|not|cannot|can|option|requires?|required|should|with|when|will|has"
     r"|are|in)\b"
 )
-_OPTION = re.compile(
+_OPTION = expression(
     rf"(?P<before>(?<![\w-])--(?:[a-z0-9]{{1,40}}[_-]){{0,8}}?{_NAME}(?:\\{{0,4}}['\"],?)?[ \t]{{1,4}})"
     rf"(?P<value>(?!--|{_PROSE}){_VALUE})",
     re.IGNORECASE,
 )
-_HEADER = re.compile(
+_HEADER = expression(
     r"(?P<before>\bauthorization\\{0,4}['\"]?\s{0,2}[:=]\s{0,2}\\{0,4}['\"]?(?:[a-z]{3,10}\s{1,4})?"
     r"|\bbearer\s{1,4}(?!auth|token))(?P<value>(?!(?:bearer|basic|digest|token)\b)[A-Za-z0-9._~+/=\-]{6,})",
     re.IGNORECASE,
 )
-_LOGIN = re.compile(
+_LOGIN = expression(
     r"(?P<before>\b[A-Za-z][A-Za-z0-9+.\-]{1,20}://[^\s/:@'\"<>]{0,200}:)(?P<value>[^\s/@'\"<>]{1,400})(?=@)"
 )
-_LOGIN_TOKEN = re.compile(r"(?P<before>\bhttps?://)(?P<value>[^\s/:@'\"<>]{16,400})(?=@)")
-_QUERY = re.compile(
+_LOGIN_TOKEN = expression(r"(?P<before>\bhttps?://)(?P<value>[^\s/:@'\"<>]{16,400})(?=@)")
+_QUERY = expression(
     r"(?P<before>[?&](?:token|key|sig|signature|x-amz-(?:signature|credential|security-token)|x-goog-signature"
     r"|access_token|auth)=)(?P<value>[^&\s'\"<>]+)",
     re.IGNORECASE,
 )
 # Values that give themselves away, whatever stands around them. Their first group, the prefix, is kept.
 _TOKENS = tuple(
-    re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})")
+    expression(rf"(?<![A-Za-z0-9])(?:{pattern})")
     for pattern in (
         r"(hf_|api_org_)(?=[a-z]{0,60}[A-Z0-9]|[a-z]{20})[A-Za-z0-9]{10,}",
         r"(gh[pousr]_|github_pat_|glpat-|nvapi-|sk-(?!learn)|xox[abeprs]-)[A-Za-z0-9_\-]{8,}",
@@ -111,16 +113,16 @@ _TOKENS = tuple(
         r"(eyJ)[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{4,}(?:\.[A-Za-z0-9_\-]*)?",
     )
 )
-_PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)[^-]{0,20000}(?:-----END [A-Z ]{0,40}KEY-----)?")
+_PRIVATE_KEY = expression(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)[^-]{0,20000}(?:-----END [A-Z ]{0,40}KEY-----)?")
 # Without one of these no pattern above can match; most strings of a log have none.
-_HINT = re.compile(
+_HINT = expression(
     r"key|passw|passphrase|secret|token|credential|bearer|authorization|_pass|_pat|://|[?&](?:sig|auth|x-)"
     r"|hf_|api_org|gh[pousr]_|github_pat|glpat|nvapi|sk-|xox|AKIA|ASIA|AIza|pypi-|dop_v1|ya29|gsk_|r8_|npm_"
     r"|wandb_|eyJ",
     re.IGNORECASE,
 )
 _NOT_SECRET = frozenset({"", "none", "null", "true", "false", "...", "…", "<redacted>", HIDDEN})
-_SECRET_NAME = re.compile(rf"(?i:{_NAME})$|^[A-Z0-9_]+_(?:TOKEN|KEY|PASS|PAT)$")
+_SECRET_NAME = expression(rf"(?i:{_NAME})$|^[A-Z0-9_]+_(?:TOKEN|KEY|PASS|PAT)$")
 
 
 def _hide(match: re.Match[str]) -> str:

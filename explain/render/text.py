@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from explain.values import dataclass
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import quote_plus
 
 from explain.model import Finding, LaunchContext, Report
@@ -23,6 +22,7 @@ from explain.render.layout import (
     rule,
 )
 from explain.render.text import TIMES, Painter, clip, plural, shorten, wrap
+from explain.values import dataclass
 
 SCREEN = 44
 """Lines that a verdict may take: it must stand on one screen, above the next prompt."""

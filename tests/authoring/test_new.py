@@ -13,7 +13,8 @@ from explain.authoring.new import CannotStart, record_path, skeleton, write_skel
 from explain.authoring.saved_page import below, facts_of_page, looks_like_page
 from explain.authoring.slots import pattern_of_message, pattern_of_template
 from explain.catalogue import Catalogue
-from explain.pattern import compile_error, needles
+from explain.needles import needles
+from explain.pattern import compile_error
 from explain.record import DATASET_FIELDS, derive_id, read_records
 from explain.sites import SiteIndex
 

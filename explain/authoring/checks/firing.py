@@ -8,7 +8,7 @@ from explain.authoring.checks.registry import check
 from explain.authoring.examples import events_of
 from explain.matcher import variants
 from explain.model import Event
-from explain.pattern import Needle
+from explain.needles import Needle
 
 
 @check

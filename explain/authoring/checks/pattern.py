@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from explain.authoring.book import Book, Entry
 from explain.authoring.checks.registry import check
+from explain.needles import trap
 from explain.ordinary import ORDINARY_TEXT
-from explain.pattern import compile_error, trap
+from explain.pattern import compile_error
 
 
 @check
