@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from explain.model import Frame
 
@@ -14,6 +15,7 @@ def class_agrees(wanted: str | None, exception: str | None) -> bool:
     return wanted.rpartition(".")[2] == exception.rpartition(".")[2]
 
 
+@lru_cache(maxsize=4096)
 def sglang_path(file: str) -> str | None:
     """The path of a frame from `sglang/` on; None for a file that is not SGLang's.
 
@@ -58,8 +60,12 @@ def frames_agree(wanted: Sequence[str], frames: Sequence[Frame]) -> float:
     for place in wanted:
         path, _, function = place.partition(":")
         worth = _FUNCTION if function else _FOLDER if path.endswith("/") else _FILE
-        if worth > best and any(_fits(path, function, frame) for frame in frames):
-            best = worth
+        if worth <= best:
+            continue
+        for frame in frames:
+            if _fits(path, function, frame):
+                best = worth
+                break
     return best
 
 

@@ -8,7 +8,7 @@ Every rule leaves a reason in `Finding.why`.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from explain.bounds import slim
@@ -127,17 +127,22 @@ class Diagnosis:
         role, _ = role_of(match)
         return group_key(match, role) if role != "cause" and match.record is not None else None
 
-    def count_again(self, key: object, source: int, line: int, time: str | None, rank: str | None) -> None:
-        """Counts one more event of a finding that `repeatable` named."""
-        self.events += 1
+    def count_again(self, key: object, source: int, line: int, time: str | None, ranks: Mapping[str, int]) -> None:
+        """Counts more events of a finding that `repeatable` named: for each rank ("" for none) how many.
+
+        `line` and `time` are those of the last one.
+        """
+        times = sum(ranks.values())
+        self.events += times
         group = self._groups.get(key)
         if group is None:
-            self.folded += 1
+            self.folded += times
             return
-        group.count += 1
+        group.count += times
         group.last = Place(self._names[source], line, time)
-        if rank and (rank in group.ranks or len(group.ranks) < MAX_RANKS):
-            group.ranks[rank] = group.ranks.get(rank, 0) + 1
+        for rank, more in ranks.items():
+            if rank and (rank in group.ranks or len(group.ranks) < MAX_RANKS):
+                group.ranks[rank] = group.ranks.get(rank, 0) + more
         if time:
             self._clock[source] = time
 

@@ -23,8 +23,9 @@ from explain.prepare import join_wrapped, prepare_head
 from explain.repeats import Known, Repeats
 from explain.roles import role_of
 from explain.sources import InputError
+from explain.tracebacks import is_exception_line
 from explain.values import dataclass, field, replace
-from explain.windows import HEAD_BYTES, RawLine, Window
+from explain.windows import HEAD_BYTES, LINES_AFTER, RawLine, Window
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 OnEvent = Callable[[Event, Match, Role], None]
 _INSIDE = ('  File "', "    ")
+_INSIDE_RUN = expression(rb'(?:  (?:File "|  )[^\n\r]{0,4000}\n){4,40}')
 _TIME_WIDTH = len("2026-11-30 08:00:00")
 MOST_COMPARED = 3
 SHORTEST_TO_COMPARE = 16
@@ -45,6 +47,14 @@ MAX_PARTIAL = 128
 _ERROR_LEVELS = frozenset({"ERROR", "CRITICAL"})
 _PYTHON_WARNING = expression(r"\w*Warning: ")
 _ERROR_SHAPE = expression(r"(?:[\w.-]+(?: \w+)?: (?:fatal )?error: |CUDA error: |error: )")
+
+
+_SPACE = ord(" ")
+_NOTHING = Known(None, "")
+_SERVES = Known(None, "", True)
+_LEVELS = ("INFO", "WARNING", "ERROR", "CRITICAL", "DEBUG")
+_PLAIN = expression(rb"\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?: [A-Z]+\d+)*\] (?=[A-Za-z#][ !#-%'-Z\]^_a-~]*\Z)")
+"""A server's own stamp, and behind it nothing that a carrier may have left."""
 
 
 class Readable(Protocol):
@@ -130,14 +140,17 @@ class Explainer:
         """A source to be fed; `first_line` numbers its first line."""
         self.launch.opened(number)
         assembler = Assembler(number)
-        window = Window(lambda: assembler.busy, head=self._head, first_line=first_line)
+        window = Window(
+            lambda: assembler.busy,
+            lambda *where: self._several(stream, *where),
+            head=self._head,
+            first_line=first_line,
+        )
         stream = Stream(number, Carriers(), assembler, window)
         if not self._head:
             stream.head = None
         if self._on_event is None:
-            stream.repeats = Repeats(
-                lambda known, raw: self._count(stream, known, raw), lambda raw: self._read_line(stream, raw)
-            )
+            stream.repeats = Repeats(lambda lines: self._count(stream, lines), lambda raw: self._read_line(stream, raw))
         return stream
 
     def feed(self, stream: Stream, block: Block, ends: Sequence[int]) -> None:
@@ -173,17 +186,42 @@ class Explainer:
 
     # ------------------------------------------------------------------ lines
 
+    def _several(
+        self, stream: Stream, data: bytes, position: int, number: int, offset: int, index: int
+    ) -> tuple[int, int] | None:
+        """Takes the lines inside a traceback, or such that were decided before, at once; see `windows.Run`."""
+        repeats = stream.repeats
+        if stream.head is not None or stream.partial:
+            return None
+        if data[position] != _SPACE:
+            return repeats.run(data, position, number, offset, index, LINES_AFTER) if repeats is not None else None
+        if not stream.bare or (repeats is not None and repeats.held is not None):
+            return None
+        found = _INSIDE_RUN.match(data, position)
+        if found is None:
+            return None
+        whole = data[position : found.end() - 1].decode("utf-8", "replace")
+        texts = whole.split("\n")
+        return (found.end(), len(texts)) if stream.assembler.inside_all(number, texts, len(whole)) else None
+
     def _line(self, stream: Stream, raw: RawLine) -> None:
         repeats = stream.repeats
-        if raw.gap:
+        if raw.gap or (stream.head is not None and raw.offset >= self._head):
             self._release_head(stream)
+        if raw.gap:
             if repeats is not None:
                 repeats.end()
             self._take(stream.assembler.gap())
         if repeats is not None and stream.head is None and not stream.partial:
             if repeats.take(raw):
                 return
-            if (shape := repeats.worth_deciding(raw)) is not None and (known := self._decide(stream, raw)):
+            shape = repeats.worth_deciding(raw)
+            if not raw.spot and (known := self._plain(raw)):
+                if shape is not None and not self._matcher.digits_could_tell(raw.text):
+                    repeats.learn(shape, known)
+                repeats.hold(known, raw)
+                return
+            if shape is not None and (known := self._decide(stream, raw)):
                 repeats.learn(shape, known)
         self._read_line(stream, raw)
 
@@ -231,16 +269,48 @@ class Explainer:
         finding = self._diagnosis.repeatable(matches[0]) if len(matches) == 1 else None
         return Known(finding, pieces[0].key) if finding is not None else None
 
-    def _count(self, stream: Stream, known: Known, raw: RawLine) -> None:
-        self._take(stream.assembler.interrupt(known.key))
-        if known.serves:
-            self.launch.served(stream.number, known.key, raw.number, raw.data)
-        if known.finding is not None:
-            stamp = raw.data.find(b"[20")
-            end = raw.data.find(b"]", stamp)
-            head = raw.data[stamp + 1 : end].decode("utf-8", "replace") if 0 <= stamp < end else ""
-            time, rank = head[:_TIME_WIDTH], head[_TIME_WIDTH:].lstrip(".0123456789").strip()
-            self._diagnosis.count_again(known.finding, stream.number, raw.number, time or None, rank or None)
+    def _plain(self, raw: RawLine) -> Known | None:
+        """What a server's own line is in which none of our literals stands: at most a sign that it serves.
+
+        None where it has to be read all the same.
+        """
+        data = raw.data
+        found = _PLAIN.match(data)
+        if found is None or b"rror: " in data or b"hread " in data or b" pid=" in data:
+            return None
+        text = data.decode("ascii")
+        if self.launch.wants(text):
+            return _SERVES if self.launch.serves(text) else None
+        rest = text[found.end() :]
+        return None if rest.startswith(_LEVELS) or is_exception_line(rest) else _NOTHING
+
+    def _count(self, stream: Stream, lines: Sequence[tuple[Known, RawLine]]) -> None:
+        """Counts lines whose meaning is known, in their order."""
+        if len(lines) == 1 and lines[0][0] is _NOTHING:
+            if "" in stream.assembler.open_keys:
+                self._take(stream.assembler.interrupt(""))
+            return
+        told: dict[object, tuple[dict[bytes, int], RawLine]] = {}
+        interrupted: str | None = None
+        for known, raw in lines:
+            if known.key != interrupted:
+                interrupted = known.key
+                self._take(stream.assembler.interrupt(known.key))
+            if known.serves:
+                self.launch.served(stream.number, known.key, raw.number, raw.data)
+            if known.finding is not None:
+                ranks = told[known.finding][0] if known.finding in told else {}
+                told[known.finding] = (ranks, raw)
+                data = raw.data
+                label = data[20 : data.find(b"]", 20)] if data[:3] == b"[20" else stamp_of(data)[_TIME_WIDTH:]
+                ranks[label] = ranks.get(label, 0) + 1
+        for finding, (labels, last) in sorted(told.items(), key=lambda item: item[1][1].number):
+            counts: dict[str, int] = {}
+            for label, times in labels.items():
+                rank = label.decode("utf-8", "replace").lstrip(".0123456789").strip()
+                counts[rank] = counts.get(rank, 0) + times
+            time = stamp_of(last.data)[:_TIME_WIDTH].decode("utf-8", "replace")
+            self._diagnosis.count_again(finding, stream.number, last.number, time or None, counts)
 
     def _release_head(self, stream: Stream) -> None:
         """The head of a source is read at once: only then can wraps and a reversed order be seen."""
@@ -318,6 +388,13 @@ class Explainer:
             folded=self._diagnosis.folded,
             problems=(*self.problems, *self._matcher.catalogue.slow()),
         )
+
+
+def stamp_of(data: bytes) -> bytes:
+    """What stands in the stamp of a line, wherever a carrier left it: time and ranks."""
+    stamp = data.find(b"[20")
+    end = data.find(b"]", stamp)
+    return data[stamp + 1 : end] if 0 <= stamp < end else b""
 
 
 def nearest_words(sites: SiteIndex, message: str) -> tuple[str, ...]:

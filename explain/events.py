@@ -7,7 +7,7 @@ their chains, native crashes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 
 from explain.bounds import within
 from explain.entries import Entry, split
@@ -84,6 +84,11 @@ class Assembler:
         return any(entry.unfinished_traceback for entry in self._open.values()) or bool(self._suspended)
 
     @property
+    def open_keys(self) -> Container[str]:
+        """The streams in which an entry is open."""
+        return self._open
+
+    @property
     def begun(self) -> list[tuple[int, int]]:
         """(offset, line) where each entry that is still open begins."""
         entries = (*self._open.values(), *self._suspended.values())
@@ -153,6 +158,21 @@ class Assembler:
             return False
         current.lines.append((number, text))
         current.size += len(text)
+        return True
+
+    def inside_all(self, number: int, texts: Sequence[str], size: int) -> bool:
+        """`inside` for several lines at once, of `size` characters together; all of them or none."""
+        current = self._open.get("")
+        if current is None or not (current.in_traceback and current.flush_left) or current.finished:
+            return False
+        if (
+            self._suspended
+            or len(current.lines) + len(texts) >= MAX_ENTRY_LINES
+            or current.size + size >= MAX_ENTRY_TEXT
+        ):
+            return False
+        current.lines.extend(enumerate(texts, number))
+        current.size += size
         return True
 
     def interrupt(self, key: str) -> Iterator[Event]:

@@ -31,6 +31,8 @@ MEMORY = 20_000
 _BRIEF = 256
 _NO_EVENT = Event("message", 0, 0, 0, None, None, None, "", "")
 _SCANNED = 64 * 1024
+_HEAD = 4
+_WITHOUT_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 _CLASS_AGREES = 12.0
 _FRAME_AGREES = 25.0
 _AT_START = 10.0
@@ -115,14 +117,30 @@ class Matcher:
             return True
         if self.sites is not None and any(_names_digit(self.sites.template(number)) for number in templates):
             return True
-        bare = "".join(character for character in event.text if not character.isdigit())
-        return any(literal in bare for literal in self._digit_literals)
+        return self.digits_could_tell(event.text)
+
+    def digits_could_tell(self, text: str) -> bool:
+        """Whether other digits in `text` might make one of our literals."""
+        bare = text.translate(_WITHOUT_DIGITS)
+        short, long = self._digit_literals
+        if any(literal in bare for literal in short):
+            return True
+        found = {bare[start : start + _HEAD] for start in range(len(bare))} & long.keys()
+        return any(literal in bare for head in found for literal in long[head])
 
     @cached_property
-    def _digit_literals(self) -> tuple[str, ...]:
-        """Literals that hold digits, without them: where one of these stands, digits could make the literal."""
+    def _digit_literals(self) -> tuple[tuple[str, ...], dict[str, list[str]]]:
+        """Literals that hold digits, without them: where one of these stands, digits could make the literal.
+
+        The short ones, and the others by their first characters.
+        """
         bare = {(literal, literal.translate(None, b"0123456789")) for literal, _ in self._literals[0]}
-        return tuple(sorted(text.decode() for literal, text in bare if text and text != literal))
+        texts = sorted({text.decode() for literal, text in bare if text and text != literal})
+        long: dict[str, list[str]] = {}
+        for text in texts:
+            if len(text) >= _HEAD:
+                long.setdefault(text[:_HEAD], []).append(text)
+        return tuple(text for text in texts if len(text) < _HEAD), long
 
     # ------------------------------------------------------------------ candidates
 

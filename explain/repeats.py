@@ -6,18 +6,20 @@ digits said once, it says again, as long as no digit mattered: no candidate's pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from explain.values import dataclass
 from explain.windows import RawLine
 
 _DIGITS = b"0123456789"
 _SEEN_BEFORE_DECIDING = 4
-MAX_SHAPES = 4096
+MAX_SHAPES = 32_768
 _BEGINNINGS = (b"{", b"2")
 """How lines begin that cannot continue another one, besides a stamp: JSON and a carrier's time."""
 LONGEST = 2048
 """Longer lines are read every time: they are rare, and their shape is as long as they are."""
+FEWEST = 4
+"""Fewer lines are not worth to be taken at once."""
 
 
 @dataclass(slots=True)
@@ -37,15 +39,21 @@ class Repeats:
     """The shapes of one source that were decided, and the line that waits to be counted.
 
     A line of a known shape is an entry of its own only if the next line does not continue it, so it is held
-    until then. `count` is called for a held line that turned out to be whole, `read` for one that did not.
+    until then. `count` is called for held lines that turned out to be whole, `read` for one that did not.
+    Of a shape only the hash is kept.
     """
 
-    def __init__(self, count: Callable[[Known, RawLine], None], read: Callable[[RawLine], None]) -> None:
+    def __init__(
+        self, count: Callable[[Sequence[tuple[Known, RawLine]]], None], read: Callable[[RawLine], None]
+    ) -> None:
         self._count = count
         self._read = read
-        self._known: dict[bytes, Known] = {}
-        self._seen: dict[bytes, int] = {}
+        self._known: dict[int, Known] = {}
+        self._seen: dict[int, int] = {}
         self._held: tuple[Known, RawLine] | None = None
+        self._block: bytes = b""
+        self._shapes: list[bytes] = []
+        self._lines: list[bytes] = []
 
     def take(self, raw: RawLine) -> bool:
         """Whether `raw` is done with: it is of a known shape and is held until the next line."""
@@ -55,20 +63,50 @@ class Repeats:
             self._release(whole=begins)
         if not begins or len(data) > LONGEST:
             return False
-        known = self._known.get(data.translate(None, _DIGITS))
+        known = self._known.get(hash(data.translate(None, _DIGITS)))
         if known is None:
             return False
         self._held = (known, raw)
         return True
 
+    def hold(self, known: Known, raw: RawLine) -> None:
+        """Holds a line that `take` refused and somebody else knows."""
+        self._held = (known, raw)
+
+    def run(
+        self, data: bytes, position: int, number: int, offset: int, index: int, most: int
+    ) -> tuple[int, int] | None:
+        """Takes lines of known shapes at once, at most so many; see `windows.Run`."""
+        if self._held is None:
+            return None
+        if data is not self._block:
+            # Of the whole block: for its lines one by one it would take ten times as long.
+            self._block = data
+            self._shapes = data.translate(None, _DIGITS).split(b"\n")
+            self._lines = data.split(b"\n")
+        lines = self._lines[index : min(index + most, len(self._lines) - 1)]
+        known_of = self._known.get
+        taken: list[tuple[Known, RawLine]] = [self._held]
+        for line, shape in zip(lines, self._shapes[index : index + most], strict=False):
+            known = known_of(hash(shape))
+            if known is None or len(line) > LONGEST or not _begins_entry(line):
+                break
+            taken.append((known, RawLine(number, line, False, offset + position)))
+            position += len(line) + 1
+            number += 1
+        if len(taken) <= FEWEST:
+            return None
+        self._held = taken.pop()
+        self._count(taken)
+        return position, len(taken)
+
     def _release(self, *, whole: bool) -> None:
         if self._held is not None:
-            known, raw = self._held
-            self._held = None
+            held, self._held = self._held, None
             if whole:
-                self._count(known, raw)
+                self._count((held,))
             else:
-                self._read(raw)
+                self._read(held[1])
 
     @property
     def held(self) -> RawLine | None:
@@ -79,19 +117,19 @@ class Repeats:
         """Nothing continues the held line: it is whole."""
         self._release(whole=True)
 
-    def worth_deciding(self, raw: RawLine) -> bytes | None:
+    def worth_deciding(self, raw: RawLine) -> int | None:
         """The shape of a line that came often enough to be decided for good, else None."""
         data = raw.data
         if len(data) > LONGEST or not _begins_entry(data):
             return None
-        shape = data.translate(None, _DIGITS)
+        shape = hash(data.translate(None, _DIGITS))
         seen = self._seen.get(shape, 0) + 1
-        if shape not in self._seen and len(self._seen) >= MAX_SHAPES:
+        if seen == 1 and len(self._seen) >= MAX_SHAPES:
             return None
         self._seen[shape] = seen
         return shape if seen == _SEEN_BEFORE_DECIDING else None
 
-    def learn(self, shape: bytes, known: Known) -> None:
+    def learn(self, shape: int, known: Known) -> None:
         self._known[shape] = known
 
 

@@ -155,7 +155,7 @@ class SiteIndex:
         left out: no traceback ends in them.
         """
         printed = (exception or "").rpartition(".")[2]
-        wanted = code_hash(code) if code and code.strip() else ""
+        wanted: str | None = None
         exact: list[int] = []
         others: list[int] = []
         base = 0
@@ -168,6 +168,8 @@ class SiteIndex:
                 here = [site for site in entry["sites"] if site[1] == function and same_file(site[0], file)]
                 if not here:
                     continue
+                if wanted is None:
+                    wanted = code_hash(code) if code and code.strip() else ""
                 hashes = entry.get("code", ())
                 if hashes and (wanted in hashes if wanted else any(site[2] == line for site in here)):
                     exact.append(base + row)

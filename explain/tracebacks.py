@@ -40,6 +40,8 @@ _LINKS: tuple[tuple[str, Link], ...] = (
     ("During handling of the above exception, another exception occurred", "context"),
     ("The above exception was the direct cause of the following exception", "cause"),
 )
+_USUAL_FRAME = expression(r'  File "(?P<file>[^"\n\\]{1,400})", line (?P<line>\d{1,7}), in (?P<function>[^\s]{1,200})$')
+_CODE_NEVER = frozenset(("", " ", *_MARKER_STARTS, *_FRAME_STARTS))
 _RAIL = expression(r"\s*(?:\||\+-\+-+|\+)(?:-* ?\d* ?-*)? ?")
 _CLASS = r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*"
 _EXCEPTION = expression(rf"(?P<name>{_CLASS})(?:: (?P<message>.*)|:?\s*$)", re.DOTALL)
@@ -166,6 +168,15 @@ def _block(lines: Sequence[str], index: int) -> tuple[Traceback | None, int]:
     code_wanted = False
     frame_indent = -1
     while index < len(lines):
+        # The usual case at once: a frame as Python prints it, and the first line of its code below it.
+        if (found := _USUAL_FRAME.match(lines[index])) and index + 1 < len(lines):
+            code = lines[index + 1]
+            if code[:4] == "    " and code[4:5] not in _CODE_NEVER:
+                frames.append((*_frame(found)[:3], code.strip()[:_LONGEST_CODE]))
+                frame_indent = 2
+                code_wanted = False
+                index += 2
+                continue
         line = _unrail(lines[index])
         stripped = line.strip()
         if not stripped or (stripped[0] in _MARKER_STARTS and _MARKERS.match(line)):

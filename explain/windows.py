@@ -6,6 +6,7 @@ that even a message that was cut in two by a terminal is seen), and the neighbou
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -28,24 +29,37 @@ class RawLine(NamedTuple):
     """One physical line: `number` is 1-based, `data` without its line end, `offset` where it begins.
 
     `gap`: lines were left out before it.
-    A plain tuple, not decoded yet: most lines of a dense log are recognised by their bytes.
+    `spot`: one of our literals ends in it. A plain tuple, not decoded yet: most lines of a dense log are
+    recognised by their bytes.
     """
 
     number: int
     data: bytes
     gap: bool
     offset: int
+    spot: bool = True
 
     @property
     def text(self) -> str:
         return self.data.decode("utf-8", "replace").removesuffix("\r")
 
 
-class Window:
-    """Chooses lines of one source. `busy` says whether the reader is inside a traceback."""
+Run = Callable[[bytes, int, int, int, int], "tuple[int, int] | None"]
+"""Takes several lines of a block at once: from (data, position, line number, offset of data, number of lines in the
+block before) to (position behind them, how many), None where the next lines are better read one by one."""
 
-    def __init__(self, busy: Callable[[], bool], *, head: int = HEAD_BYTES, first_line: int = 1) -> None:
+
+class Window:
+    """Chooses lines of one source. `busy` says whether the reader is inside a traceback.
+
+    `run` is asked at lines that are read for certain whether it takes some of them at once, at most `LINES_AFTER`.
+    """
+
+    def __init__(
+        self, busy: Callable[[], bool], run: Run | None = None, *, head: int = HEAD_BYTES, first_line: int = 1
+    ) -> None:
         self._busy = busy
+        self._run = run
         self._head = head
         self._number = first_line  # of the line at the read position
         self._after = 0
@@ -70,6 +84,8 @@ class Window:
         data = block.data
         position, spot = 0, 0
         length = len(data)
+        first = self._number
+        run = self._run
         while position < length:
             while spot < len(ends) and ends[spot] <= position:
                 spot += 1
@@ -85,6 +101,13 @@ class Window:
                 position = start
                 self._after = 1
                 continue
+            if self._after == LINES_AFTER and run is not None and not self._gap:
+                taken = run(data, position, self._number, block.offset, self._number - first)
+                if taken is not None:
+                    position, lines = taken
+                    self._number += lines
+                    spot = self._behind(data, position, lines, ends, spot)
+                    continue
             end = data.find(b"\n", position)
             stop = length if end < 0 else end
             has_spot = spot < len(ends) and ends[spot] <= stop
@@ -93,7 +116,7 @@ class Window:
                 self._busy_left = BUSY_LINES
             else:
                 self._after = max(self._after - 1, 0)
-            yield self._line(block, position, stop, ends[spot] if has_spot else position)
+            yield self._line(block, position, stop, ends[spot] if has_spot else position, has_spot)
             self._in_line = end < 0
             if end < 0:
                 position = length
@@ -103,12 +126,25 @@ class Window:
             self._recent = []
         self.bytes = block.offset + length
 
-    def _line(self, block: Block, start: int, stop: int, spot: int) -> RawLine:
+    def _behind(self, data: bytes, position: int, lines: int, ends: Sequence[int], spot: int) -> int:
+        """The first spot behind lines that were taken at once; what they mean for the lines after them."""
+        behind = bisect_right(ends, position - 1, spot)
+        if behind > spot:
+            since = data.count(b"\n", ends[behind - 1], position) - 1
+            self._after = max(LINES_AFTER - since, 0)
+            self._busy_left = BUSY_LINES
+        else:
+            self._after = max(self._after - lines, 0)
+        self._in_line = False
+        self._recent = []
+        return behind
+
+    def _line(self, block: Block, start: int, stop: int, spot: int, has_spot: bool = True) -> RawLine:
         offset = block.offset + start
         if stop - start > LONGEST_LINE:
             start = max(start, spot - _AROUND)
             stop = min(stop, spot + _AROUND)
-        line = RawLine(self._number, block.data[start:stop], self._gap, offset)
+        line = RawLine(self._number, block.data[start:stop], self._gap, offset, has_spot)
         self._gap = False
         return line
 
