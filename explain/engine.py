@@ -25,7 +25,7 @@ from explain.roles import role_of
 from explain.sources import InputError
 from explain.tracebacks import is_exception_line
 from explain.values import dataclass, field, replace
-from explain.windows import HEAD_BYTES, LINES_AFTER, RawLine, Window
+from explain.windows import HEAD_BYTES, Here, RawLine, Window
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -51,10 +51,15 @@ _ERROR_SHAPE = expression(r"(?:[\w.-]+(?: \w+)?: (?:fatal )?error: |CUDA error: 
 
 _SPACE = ord(" ")
 _NOTHING = Known(None, "")
-_SERVES = Known(None, "", True)
 _LEVELS = ("INFO", "WARNING", "ERROR", "CRITICAL", "DEBUG")
 _PLAIN = expression(rb"\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?: [A-Z]+\d+)*\] (?=[A-Za-z#][ !#-%'-Z\]^_a-~]*\Z)")
 """A server's own stamp, and behind it nothing that a carrier may have left."""
+_PLAIN_RUN = expression(
+    rb"(?:\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?: [A-Z]+\d+)*\] [A-Za-z#][\w.#/-]* [ !#-%'-Z\]^_a-~]*\n){2,40}"
+)
+"""Several such lines whose first word is surely no class of exceptions and no level."""
+_NOT_PLAIN = (b"rror: ", b"hread ", b" pid=")
+"""What may make such a line an error, a dump or an actor's all the same."""
 
 
 class Readable(Protocol):
@@ -142,7 +147,7 @@ class Explainer:
         assembler = Assembler(number)
         window = Window(
             lambda: assembler.busy,
-            lambda *where: self._several(stream, *where),
+            lambda here: self._several(stream, here),
             head=self._head,
             first_line=first_line,
         )
@@ -186,23 +191,44 @@ class Explainer:
 
     # ------------------------------------------------------------------ lines
 
-    def _several(
-        self, stream: Stream, data: bytes, position: int, number: int, offset: int, index: int
-    ) -> tuple[int, int] | None:
-        """Takes the lines inside a traceback, or such that were decided before, at once; see `windows.Run`."""
+    def _several(self, stream: Stream, here: Here) -> tuple[int, int] | None:
+        """Takes the lines inside a traceback, or such that tell nothing new, at once; see `windows.Run`."""
         repeats = stream.repeats
         if stream.head is not None or stream.partial:
             return None
-        if data[position] != _SPACE:
-            return repeats.run(data, position, number, offset, index, LINES_AFTER) if repeats is not None else None
+        if here.data[here.position] != _SPACE:
+            if repeats is None:
+                return None
+            return repeats.run(here) or self._several_plain(repeats, here)
         if not stream.bare or (repeats is not None and repeats.held is not None):
             return None
-        found = _INSIDE_RUN.match(data, position)
+        found = _INSIDE_RUN.match(here.data, here.position)
         if found is None:
             return None
-        whole = data[position : found.end() - 1].decode("utf-8", "replace")
+        whole = here.data[here.position : found.end() - 1].decode("utf-8", "replace")
         texts = whole.split("\n")
-        return (found.end(), len(texts)) if stream.assembler.inside_all(number, texts, len(whole)) else None
+        if len(texts) > here.most:
+            return None
+        taken = stream.assembler.inside_all(here.number, texts, len(whole))
+        return (found.end(), len(texts)) if taken else None
+
+    def _several_plain(self, repeats: Repeats, here: Here) -> tuple[int, int] | None:
+        """Takes a server's own lines before the next spot that are surely nothing."""
+        behind = here.data.rfind(b"\n", here.position, here.spot) + 1
+        found = _PLAIN_RUN.match(here.data, here.position, behind) if behind > here.position else None
+        if found is None:
+            return None
+        lines = found.group()
+        text = lines.decode("ascii")
+        if any(mark in lines for mark in _NOT_PLAIN) or self.launch.wants(text):
+            return None
+        several = text.count("\n")
+        if several > here.most:
+            return None
+        start = here.data.rfind(b"\n", here.position, found.end() - 1) + 1
+        last = here.data[start : found.end() - 1]
+        repeats.hold(_NOTHING, RawLine(here.number + several - 1, last, False, here.offset + start, False))
+        return found.end(), several
 
     def _line(self, stream: Stream, raw: RawLine) -> None:
         repeats = stream.repeats
@@ -231,6 +257,11 @@ class Explainer:
             stream.head_offset = raw.offset if len(stream.head) == 1 else stream.head_offset
             return
         text = raw.text
+        if not stream.partial and _PLAIN.match(raw.data):
+            # Most lines that are read: nothing has to be taken off.
+            stream.bare = True
+            self._feed(stream, Line(raw.number, text, offset=raw.offset))
+            return
         if stream.bare and text.startswith(_INSIDE) and stream.assembler.inside(raw.number, text):
             return
         for line in self._stripped(stream, raw.number, text, raw.offset):
@@ -270,19 +301,14 @@ class Explainer:
         return Known(finding, pieces[0].key) if finding is not None else None
 
     def _plain(self, raw: RawLine) -> Known | None:
-        """What a server's own line is in which none of our literals stands: at most a sign that it serves.
-
-        None where it has to be read all the same.
-        """
+        """`_NOTHING` for a server's own line in which none of our literals stands; None where it has to be read."""
         data = raw.data
         found = _PLAIN.match(data)
-        if found is None or b"rror: " in data or b"hread " in data or b" pid=" in data:
+        if found is None or any(mark in data for mark in _NOT_PLAIN):
             return None
         text = data.decode("ascii")
-        if self.launch.wants(text):
-            return _SERVES if self.launch.serves(text) else None
         rest = text[found.end() :]
-        return None if rest.startswith(_LEVELS) or is_exception_line(rest) else _NOTHING
+        return None if self.launch.wants(text) or rest.startswith(_LEVELS) or is_exception_line(rest) else _NOTHING
 
     def _count(self, stream: Stream, lines: Sequence[tuple[Known, RawLine]]) -> None:
         """Counts lines whose meaning is known, in their order."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -83,6 +83,7 @@ class Matcher:
         for number in sorted(self._by_frames):
             for file in file_names(catalogue.facts(number)[1]):
                 self._by_file.setdefault(file, []).append(number)
+        self._led_by = lru_cache(maxsize=4096)(self._records_of)
         self._memory: OrderedDict[tuple[object, ...], Match] = OrderedDict()
 
     @cached_property
@@ -106,6 +107,10 @@ class Matcher:
             if len(self._memory) > MEMORY:
                 self._memory.popitem(last=False)
         return found
+
+    def forget(self) -> None:
+        """Empties the memory of events that were matched before."""
+        self._memory.clear()
 
     def digits_matter(self, event: Event) -> bool:
         """Whether another text with other digits in it might match something else.
@@ -167,10 +172,13 @@ class Matcher:
     def _framed(self, event: Event) -> list[int]:
         """Records that class and frames alone lead to, by the names of the files on the traceback."""
         found = list(self._by_file.get("", ()))
-        names = {name for frame in event.frames for name in frame.file.split("/")}
-        for name in names & self._by_file.keys():
-            found.extend(self._by_file[name])
+        for file in {frame.file for frame in event.frames}:
+            found.extend(self._led_by(file))
         return found
+
+    def _records_of(self, file: str) -> list[int]:
+        """Records that a file on the traceback leads to, by the names in its path."""
+        return [number for name in self._by_file.keys() & set(file.split("/")) for number in self._by_file[name]]
 
     # ------------------------------------------------------------------ records
 

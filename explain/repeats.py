@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from explain.values import dataclass
-from explain.windows import RawLine
+from explain.windows import Here, RawLine
 
 _DIGITS = b"0123456789"
 _SEEN_BEFORE_DECIDING = 4
@@ -18,8 +18,6 @@ _BEGINNINGS = (b"{", b"2")
 """How lines begin that cannot continue another one, besides a stamp: JSON and a carrier's time."""
 LONGEST = 2048
 """Longer lines are read every time: they are rare, and their shape is as long as they are."""
-FEWEST = 4
-"""Fewer lines are not worth to be taken at once."""
 
 
 @dataclass(slots=True)
@@ -70,31 +68,31 @@ class Repeats:
         return True
 
     def hold(self, known: Known, raw: RawLine) -> None:
-        """Holds a line that `take` refused and somebody else knows."""
+        """Holds a line that `take` refused and somebody else knows. What was held before is whole."""
+        self._release(whole=True)
         self._held = (known, raw)
 
-    def run(
-        self, data: bytes, position: int, number: int, offset: int, index: int, most: int
-    ) -> tuple[int, int] | None:
-        """Takes lines of known shapes at once, at most so many; see `windows.Run`."""
+    def run(self, here: Here) -> tuple[int, int] | None:
+        """Takes lines of known shapes at once; see `windows.Run`."""
         if self._held is None:
             return None
+        data, position, number, offset, before, _, most = here
         if data is not self._block:
             # Of the whole block: for its lines one by one it would take ten times as long.
             self._block = data
             self._shapes = data.translate(None, _DIGITS).split(b"\n")
             self._lines = data.split(b"\n")
-        lines = self._lines[index : min(index + most, len(self._lines) - 1)]
+        lines = self._lines[before : min(before + most, len(self._lines) - 1)]
         known_of = self._known.get
         taken: list[tuple[Known, RawLine]] = [self._held]
-        for line, shape in zip(lines, self._shapes[index : index + most], strict=False):
+        for line, shape in zip(lines, self._shapes[before : before + most], strict=False):
             known = known_of(hash(shape))
             if known is None or len(line) > LONGEST or not _begins_entry(line):
                 break
             taken.append((known, RawLine(number, line, False, offset + position)))
             position += len(line) + 1
             number += 1
-        if len(taken) <= FEWEST:
+        if len(taken) == 1:
             return None
         self._held = taken.pop()
         self._count(taken)

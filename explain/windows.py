@@ -44,15 +44,30 @@ class RawLine(NamedTuple):
         return self.data.decode("utf-8", "replace").removesuffix("\r")
 
 
-Run = Callable[[bytes, int, int, int, int], "tuple[int, int] | None"]
-"""Takes several lines of a block at once: from (data, position, line number, offset of data, number of lines in the
-block before) to (position behind them, how many), None where the next lines are better read one by one."""
+class Here(NamedTuple):
+    """The read position in a block: the line at `position` has the `number`; `before` lines of the block came before.
+
+    `offset` is that of `data` in its source, `spot` the end of the next spot, the end of the data without one. So
+    many lines as `most` are read for certain.
+    """
+
+    data: bytes
+    position: int
+    number: int
+    offset: int
+    before: int
+    spot: int
+    most: int
+
+
+Run = Callable[[Here], "tuple[int, int] | None"]
+"""Takes several lines at once: (position behind them, how many), None where they are better read one by one."""
 
 
 class Window:
     """Chooses lines of one source. `busy` says whether the reader is inside a traceback.
 
-    `run` is asked at lines that are read for certain whether it takes some of them at once, at most `LINES_AFTER`.
+    `run` is asked at lines that are read for certain whether it takes some of them at once.
     """
 
     def __init__(
@@ -101,8 +116,10 @@ class Window:
                 position = start
                 self._after = 1
                 continue
-            if self._after == LINES_AFTER and run is not None and not self._gap:
-                taken = run(data, position, self._number, block.offset, self._number - first)
+            if self._after > 0 and run is not None and not self._gap:
+                next_spot = ends[spot] if spot < len(ends) else length
+                before = self._number - first
+                taken = run(Here(data, position, self._number, block.offset, before, next_spot, self._after))
                 if taken is not None:
                     position, lines = taken
                     self._number += lines
