@@ -37,10 +37,10 @@ SPARE = 2.0
 class Headroom:
     """The memory of the tightest rank, in GB; None where the log does not say.
 
-    `left` is what was free behind the pool; `wanted` what should be; `graph` what was free when graphs were
-    captured. `lower` is a fraction that leaves `wanted`, with `left_then`; `higher` one that gives a larger
-    pool and still leaves the reserve, with `pool_then`. Both None where there is none. `room` is the largest
-    pool that leaves the reserve.
+    `before` is the least of all ranks, `weights` what that rank's took. `left` is what was free behind the pool;
+    `wanted` what should be; `graph` what was free when graphs were captured. `lower` is a fraction that leaves
+    `wanted`, with `left_then`; `higher` one that gives a larger pool and still leaves the reserve, with
+    `pool_then`. Both None where there is none. `room` is the largest pool that leaves the reserve.
     """
 
     rank: str
@@ -72,11 +72,14 @@ def headroom_of(context: LaunchContext, missing: float = 0.0) -> Headroom | None
     if begun is None or begun.available is None or begun.available <= 0:
         return None
     before = begun.available
-    ended = _smallest(_last_before_pool(context, "weights_end"))
+    ends = _last_before_pool(context, "weights_end")
+    ended = _smallest(ends)
     pooled = _smallest(_first_of_each(context, "pool_end"))
     graph = _smallest(_first_of_each(context, "graph_begin"))
     after = ended.available if ended else None
-    weights = round(before - after, 2) if after is not None else None
+    # Beside `before` only the weights of the same rank are a true figure: ranks may differ.
+    own = next((one for one in ends if (one.place.source, one.rank) == (begun.place.source, begun.rank)), None)
+    weights = round(before - own.available, 2) if own is not None and own.available is not None else None
     left = pooled.available if pooled else None
     sizes = [pool.size for pool in context.pools if pool.size > 0]
     tightest = pooled or ended or begun

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from explain.endings import is_cut
 from explain.expressions import expression
 from explain.fitting import fitted
 from explain.launch import LaunchReader
@@ -36,7 +37,7 @@ def in_context(
         if finding.role == "cause" and launch.home(place.source, place.key) == home:
             for later in place.laters:
                 failed.setdefault(later, index)
-    failing = bool(findings) and findings[0].role in ("cause", "consequence")
+    failing = bool(findings) and (findings[0].role in ("cause", "consequence") or is_cut(findings[0]))
     context = context_of(launch, places[0] if failing else None, names, failed)
     contexts = {(home, places[0].later): context} if failing else {}
 

@@ -13,12 +13,14 @@ from itertools import islice
 from typing import Any
 
 from explain.clocks import offsets_of
-from explain.expressions import expression
-from explain.model import Event, Frame, Line, MemoryStep, Place, Pool, Role
+from explain.endings import ends_server, is_cut, refuses_arguments
+from explain.model import Event, Line, MemoryStep, Place, Pool, Role
 from explain.prefixes import read_prefix
 from explain.serverargs import find_server_args
-from explain.stacks import DUMP, MAX_STACKS, Stack, read_stack
+from explain.stacks import DUMP, MAX_STACKS, read_stack
+from explain.starts import BatchLine, Early, Sign, Start, Stream, stamped
 from explain.startup import (
+    BACKEND_MARKS,
     READY,
     attention_backend,
     gpu_name,
@@ -26,9 +28,10 @@ from explain.startup import (
     launch_command,
     limits,
     memory_step,
+    of_shell_job,
+    quantization,
     shows_serving,
 )
-from explain.values import dataclass, field
 
 __all__ = ["READY", "LaunchReader", "Start", "find_server_args"]
 
@@ -43,66 +46,10 @@ MAX_FRAMES = 120
 _RECENT = 16
 """Batch lines of a stream that are kept, for those before a failure."""
 _COMMAND_LINES = 80
+MAX_COMMANDS = 64
 _IDENTITY = ("node_rank", "port", "disaggregation_mode", "base_gpu_id", "dp_rank")
 """Arguments in which servers that run side by side differ."""
-_DEATH = expression(
-    r"(?i:sigquit)|kill_process_tree called|^Killed$|: +\d+ Killed|Child process .*(?:died|failed)|"
-    r"crashed with exit code|scheduler died during initialization|scheduler is dead|Initialization failed|"
-    r"hit an exception|Aborted \(core dumped\)|Segmentation fault \(core dumped\)|oom-kill|Fatal Python error"
-)
 _REQUEST_LOG = ("Receive: ", "Finish: ", "Receive OpenAI: ", '{"timestamp": "')
-_REFUSED = expression(r"error: (?:argument |unrecognized arguments|the following arguments|ambiguous option)")
-_ARGUMENT_FRAMES = frozenset({"prepare_server_args", "check_server_args", "resolve_once"})
-
-BatchLine = tuple[int, str | bytes, str | None]
-"""Its number, the line as it was read, the carrier's time."""
-Stream = tuple[int, str]
-"""The number of a source and the key of the stream in it."""
-
-
-@dataclass(slots=True)
-class Start:
-    """One start of a server. `line` is that of its `server_args=` line, 0 for one before any of them."""
-
-    stream: Stream
-    line: int
-    place: Place | None
-    number: int
-    """How many starts of this stream came before."""
-    args: Mapping[str, Any] = field(default_factory=dict)
-    refused: bool = False
-    """Its arguments were refused, so that it never printed them."""
-    ended: int = 0
-    """The line that shows that the server went down, 0 where none does."""
-    ended_time: str | None = None
-    ready: Place | None = None
-    steps: list[MemoryStep] = field(default_factory=list)
-    pools: list[Pool] = field(default_factory=list)
-    limits: dict[str, float] = field(default_factory=dict)
-    model_class: str | None = None
-    quantization: str | None = None
-    attention_backend: str | None = None
-    gpu: str | None = None
-    command: str | None = None
-    messages: dict[str, str] = field(default_factory=dict)
-    """Lines whose wording may tell the release, by their beginnings."""
-    frames: dict[tuple[str, int], Frame] = field(default_factory=dict)
-    stacks: dict[str, Stack] = field(default_factory=dict)
-    """Of each rank that a watchdog had dumped, the last one."""
-
-    @property
-    def progressed(self) -> bool:
-        return bool(self.steps or self.ready or self.ended)
-
-
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """A line of a stream that shows that requests were served; `event` is the failure it came after."""
-
-    stream: Stream
-    line: int
-    text: str
-    time: str | None
 
 
 class LaunchReader:
@@ -121,8 +68,7 @@ class LaunchReader:
         self._batches: dict[int, deque[BatchLine]] = {}
         self._unserved: set[Stream] = set()
         self._command: tuple[Stream, int, str] | None = None
-        self._early: dict[int, tuple[str | None, str | None]] = {}
-        """What a source said before its first start: the command, the attention backend."""
+        self._early: dict[int, Early] = {}
 
     def opened(self, source: int) -> None:
         """A source is read from its first line, maybe anew: a rotated log counts its lines from 1 again."""
@@ -144,9 +90,14 @@ class LaunchReader:
             or "device_name=" in text
             or "launch_server -" in text
             or "sglang serve" in text
-            or "ttention backend" in text
-            or "MLA optimization" in text
-            or ": NVIDIA " in text
+            or ("backend" in text and any(mark in text for mark in BACKEND_MARKS))
+            or "Capture cuda graph bs" in text
+            or "quantization is not" in text
+            or ("Detected " in text and "checkpoint" in text)
+            or " NVIDIA " in text
+            or " Tesla " in text
+            or ": AMD " in text
+            or text.startswith("sglang: ")
             or self._command is not None
         )
 
@@ -164,6 +115,8 @@ class LaunchReader:
         stream = (source, line.key)
         place = Place(name, line.number, time)
         start = self._start(stream)
+        if prefix is not None:
+            self._name(start, prefix.rank)
         if len(start.messages) < MAX_MESSAGES and (shape := text[:24]) not in start.messages:
             start.messages[shape] = line.text[:400]
         if self.serves(line.text):
@@ -194,9 +147,11 @@ class LaunchReader:
         elif backend := attention_backend(text):
             if start.line or start.progressed:
                 start.attention_backend = start.attention_backend or backend
-            self._early[stream[0]] = (self._early.get(stream[0], (None, None))[0], backend)
+            self._early.setdefault(stream[0], Early()).backend = backend
         elif gpu := gpu_name(text):
             start.gpu = start.gpu or gpu
+        elif method := quantization(text):
+            start.quantization = start.quantization or method
 
     def _read_command(self, stream: Stream, place: Place, text: str) -> None:
         """A launch command, which a shell may have spread over lines that end in a backslash."""
@@ -205,7 +160,7 @@ class LaunchReader:
             if begun == stream and place.line == line + 1 and command.count("\n") < _COMMAND_LINES:
                 command = f"{command}\n{text.strip()}"
                 self._command = (stream, place.line, command) if text.rstrip().endswith("\\") else None
-                self._keep_command(stream, command)
+                self._longer_command(stream, command)
                 return
             self._command = None
         found = launch_command(text)
@@ -213,11 +168,24 @@ class LaunchReader:
             return
         if found.endswith("\\"):
             self._command = (stream, place.line, found)
-        self._keep_command(stream, found)
+        ended = of_shell_job(text)
+        if ended and (start := self._start(stream)).line:
+            start.command, start.command_place = start.command or found, start.command_place or place
+            return
+        commands = self._early.setdefault(stream[0], Early()).commands
+        if len(commands) < MAX_COMMANDS:
+            commands.append((place, found.rstrip("\\ "), ended))
 
-    def _keep_command(self, stream: Stream, command: str) -> None:
+    def _longer_command(self, stream: Stream, command: str) -> None:
         joined = " ".join(part.rstrip("\\ ").strip() for part in command.split("\n"))
-        self._early[stream[0]] = (joined, None)
+        commands = self._early.setdefault(stream[0], Early()).commands
+        if commands:
+            commands[-1] = (commands[-1][0], joined, commands[-1][2])
+
+    def _name(self, start: Start, rank: str | None) -> None:
+        # torch's own label of a process is no rank of SGLang's.
+        if rank and not rank.startswith("rank") and len(start.ranks) < MAX_STREAMS:
+            start.ranks[rank] = None
 
     # ------------------------------------------------------------------ starts
 
@@ -257,8 +225,9 @@ class LaunchReader:
             number += 1
         self._counts[stream] = number
         start = self._add(Start(stream, place.line, place, number, args, refused))
-        command, backend = self._early.pop(stream[0], (None, None))
-        start.command, start.attention_backend = command, backend
+        early = self._early.pop(stream[0], Early())
+        start.command_place, start.command = early.command()
+        start.attention_backend = early.backend
 
     def number_of_start(self, source: int, key: str, line: int) -> int:
         """How many times the server of a stream had been started anew at a line."""
@@ -274,6 +243,22 @@ class LaunchReader:
         """How many starts came after the start of that number."""
         return self._counts.get(self.home(source, key), 0) - number
 
+    def early(self, start: Start) -> Early:
+        """What the log says of a start that printed no arguments, or before it did."""
+        shown = start.line or start.number or start.refused
+        return Early() if shown else self._early.get(start.stream[0], Early())
+
+    def batch_ranks(self, start: Start) -> set[str]:
+        """The ranks of the last batch lines of a start."""
+        ends = [one.line for one in self.starts if one.stream[0] == start.stream[0] and one.line > start.line]
+        held = self._batches.get(start.stream[0], ())
+        found = set()
+        for number, line, _ in held:
+            if start.line <= number < min(ends, default=number + 1):
+                prefix = stamped(line)
+                found.add(prefix.rank if prefix else None)
+        return {rank for rank in found if rank}
+
     def home(self, source: int, key: str) -> Stream:
         """The stream that printed the arguments of the server a line belongs to."""
         if (source, key) in self._counts:
@@ -286,27 +271,26 @@ class LaunchReader:
     def happened(self, event: Event, role: Role, name: str) -> None:
         """An event was found: it may end a server, and it may be refused arguments."""
         stream = (event.source, event.key)
-        text = f"{event.heading}\n{event.message[:500]}"
-        refused = bool(_REFUSED.search(text)) or any(frame.function in _ARGUMENT_FRAMES for frame in event.frames)
+        refused = refuses_arguments(event)
         if refused and role == "cause" and event.chain == 0 and self.starts:
             before = self._start(stream)
             if before.progressed and not before.refused:
                 self._begin(stream, Place(name, event.line, event.time), {}, refused=True)
         start = self._start(stream)
+        self._name(start, event.rank)
         for frame in event.frames:
             if len(start.frames) >= MAX_FRAMES:
                 break
             start.frames.setdefault((frame.file, frame.line), frame)
         if event.kind == "message" and len(start.messages) < MAX_MESSAGES:
             start.messages.setdefault(event.message[:24], event.message[:400])
-        fatal = refused or bool(_DEATH.search(text)) or event.kind == "native"
-        if fatal and not start.ended and role in ("cause", "consequence"):
+        if not start.ended and ends_server(event, role, refused=refused):
             start.ended, start.ended_time = event.line, event.time
-        if role == "cause":
-            if len(self._unserved) < MAX_SIGNS:
-                self._unserved.add(stream)
-            if event.source in self._batches:
-                self._take_snapshot(event.source, event.line)
+        if role == "cause" and len(self._unserved) < MAX_SIGNS:
+            self._unserved.add(stream)
+        # Where the cause is not in the log, what followed from it tells when it was.
+        if (role in ("cause", "consequence") or is_cut(event)) and event.source in self._batches:
+            self._take_snapshot(event.source, event.line)
 
     def _take_snapshot(self, source: int, line: int) -> None:
         if len(self.snapshots) >= MAX_SNAPSHOTS:

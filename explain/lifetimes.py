@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from explain.expressions import expression
-from explain.launch import LaunchReader, Start
+from explain.launch import LaunchReader
 from explain.model import Batch, Change, Frame, LaunchContext, Lifetime, MemoryStep, Place
-from explain.prefixes import read_prefix
 from explain.release import infer
 from explain.seen import Seen
+from explain.starts import Start, stamped
 from explain.startup import batch
 
 MAX_LIFETIMES = 20
@@ -56,23 +56,34 @@ def context_of(
     told = next((one for one in (start, *peers) if one.args), None)
     if told is None and not start.refused:
         told = next((one for one in reversed(launch.starts) if one.args), None)
+    early = launch.early(start)
+    place, command = start.command_place, start.command
+    if command is None:
+        place, command = early.command(seen.line if seen is not None else None)
+    if command is None:
+        place, command = next(((one.command_place, one.command) for one in peers if one.command), (None, None))
     args = told.args if told else {}
+    args_place = told.place if told else None
     steps = tuple(step for one in (start, *peers) for step in one.steps)
     pools = tuple(pool for one in (start, *peers) for pool in one.pools)
     version, evidence = _release(args, (start, *peers))
-    ranks = {step.rank: None for step in steps if step.rank} | {pool.rank: None for pool in pools if pool.rank}
-    command = start.command or next((one.command for one in peers if one.command), None)
+    if not args and command:
+        from explain.commandline import arguments_of
+
+        args, args_place = arguments_of(command), place
+    beside = [one for one in launch.starts if one.stream[0] == start.stream[0]]  # of the same machine
+    ranks = {rank for one in (start, *peers) for rank in (*one.ranks, *launch.batch_ranks(one))}
     nodes = args.get("nnodes")
     return LaunchContext(
         sglang_version=version,
         version_evidence=evidence,
         server_args=args,
-        args_place=told.place if told else None,
+        args_place=args_place if args else None,
         command=command,
         model=_model(args, command),
         quantization=_text(args.get("quantization")) or start.quantization,
-        gpu=next((one.gpu for one in (start, *peers) if one.gpu), None),
-        attention_backend=start.attention_backend or _text(args.get("attention_backend")),
+        gpu=next((one.gpu for one in (start, *peers, *beside) if one.gpu), None),
+        attention_backend=start.attention_backend or early.backend or _text(args.get("attention_backend")),
         ranks=tuple(sorted(ranks, key=_natural)),
         nodes=nodes if isinstance(nodes, int) and not isinstance(nodes, bool) else None,
         memory=steps,
@@ -87,6 +98,8 @@ def context_of(
 
 def _release(args: Mapping[str, Any], starts: Sequence[Start]) -> tuple[str | None, tuple[str, ...]]:
     """The release and what shows it."""
+    if any("/sgl_jax/" in file for one in starts for file, _ in one.frames):
+        return None, ()  # a port to other hardware, with releases of its own
     messages = [text for one in starts for text in one.messages.values()]
     return infer(list(args) or None, lambda: _frames(starts), messages)
 
@@ -148,8 +161,7 @@ def _batches(launch: LaunchReader, seen: Seen | None, names: Sequence[str], star
     last: dict[tuple[str, str], Batch] = {}
     for number, line, carried in launch.snapshots[max(places)]:
         text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
-        stamp = text.rfind("[20", 0, max(text.find(" batch"), 0))  # a carrier may stand before it
-        prefix = read_prefix(text[stamp:]) if stamp >= 0 else None
+        prefix = stamped(line)
         read = batch(prefix.rest if prefix else text)
         if read is None or (start.stream[0] == seen.source and number < start.line):
             continue

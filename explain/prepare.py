@@ -21,7 +21,12 @@ _NARROWEST = 60
 _WIDEST = 400
 _USUAL_WIDTHS = frozenset({80, 100, 120, 132, 140, 150, 160, 180, 200, 240})
 """Columns at which one broken line is enough to believe it."""
+_BEGINNINGS = ("Exception in ", "Process ", "Fatal Python error: ", "Killed")
+"""No line that begins so is the rest of another."""
 _FULL_TIME = expression(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
+
+_FEWEST_ARGUMENTS = 5
+"""A first line with fewer commas is not the rest of a list of arguments."""
 
 
 def join_wrapped(texts: Sequence[tuple[int, str]], carried: Callable[[str], bool]) -> list[tuple[int, str]]:
@@ -50,7 +55,13 @@ def prepare_head(lines: Sequence[Line]) -> list[Line]:
     ordered = list(reversed(lines)) if _newest_first(lines) else list(lines)
     ordered = _single_spaced(ordered)
     width = _wrap_width(ordered, _never)
-    return _unwrapped(ordered, width, _never) if width else ordered
+    ordered = _unwrapped(ordered, width, _never) if width else ordered
+    first = ordered[0].text if ordered else ""
+    if (first.count(", ") >= _FEWEST_ARGUMENTS) or any("server_args=" in line.text for line in ordered):
+        from explain.listing import whole_listings
+
+        return whole_listings(ordered)
+    return ordered
 
 
 def _never(_text: str) -> bool:
@@ -132,6 +143,7 @@ def _goes_on(line: str, following: str, carried: Callable[[str], bool]) -> bool:
         and HEADER not in following
         and not is_exception_line(following)
         and not rest.startswith(("^", "~", "raise ", "return "))
+        and not following.startswith(_BEGINNINGS)
         and not _is_code_of(line, following)
         and not carried(following)
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from explain.launch import LaunchReader, Sign, Start
+from explain.launch import LaunchReader
 from explain.lifetimes import start_of
 from explain.model import Place, Recovery
 from explain.prefixes import read_prefix
 from explain.seen import Seen
+from explain.starts import Sign, Start
 from explain.times import seconds_between
 
 _DYING = 120.0

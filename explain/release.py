@@ -15,7 +15,7 @@ from functools import lru_cache
 from explain.expressions import expression
 from explain.linehistory import Content, decode
 from explain.model import Frame
-from explain.releaseshapes import SHAPES
+from explain.releaseshapes import COMPOSED, SHAPES
 from explain.sitefacts import release_numbers
 from explain.sitepack import SitePack, shipped_pack
 from explain.sites import code_hash
@@ -34,8 +34,12 @@ MOST_FRAMES = 12
 START = 12
 """A wording is looked up by its first characters."""
 PREFIX = expression(r"\[\d{4}-\d\d-\d\d [^\]]*\] ?")
+OPTIONAL_TAIL = expression(r", (?:est\. .*|fwd occupancy: .*|\{\})$")
+"""What batch lines end in only where a setting asks for it; the index has each line with all its parts."""
 OLDEST = "0.1.3"
 """The first release there was: what is older than the index cannot be told from its oldest."""
+STATED = expression(r"lmsysorg/sglang:v(?P<image>\d[\w.]*)|^sglang: (?P<told>\d[\w.]*)$")
+"""Where a release stands in so many words: an image's tag, the report of `sglang.check_env`."""
 SAYS_ALL = 0.6
 """A range with more than this share of all releases says nothing."""
 
@@ -65,15 +69,16 @@ def infer(
     finder = _finder(pack)
     if finder.empty:
         return None, ()
-    names, wording = finder.by_fields(server_args_fields or ()), finder.by_messages(messages)
+    stated, wording = finder.by_statement(messages), finder.by_messages(messages)
+    names = finder.by_fields(server_args_fields or ())
     if callable(frames):
-        release, sentences = _agreed(finder, (names, wording))
+        release, sentences = _agreed(finder, (stated, names, wording))
         first, _, last = (release or "").partition(" to ")
         whole = len(server_args_fields or ()) >= WHOLE_FIELDS
         if release and whole and (not last or last.startswith(f"{first}.")):
             return release, sentences
         frames = frames()
-    return _agreed(finder, (names, finder.by_frames(frames), wording))
+    return _agreed(finder, (stated, names, finder.by_frames(frames), wording))
 
 
 def _agreed(finder: Finder, found: Iterable[Evidence | None]) -> tuple[str | None, tuple[str, ...]]:
@@ -131,6 +136,17 @@ class Finder:
 
     def _spanned(self, releases: Releases) -> str:
         return self._span(min(releases), max(releases))
+
+    # ----------------------------------------------------------------------------------- statements
+
+    def by_statement(self, messages: Sequence[str]) -> Evidence | None:
+        """From what the log calls the release, where all of it names one that is known."""
+        stated = [found for message in messages if (found := STATED.search(message)) is not None]
+        versions = {self._order.get(found["image"] or found["told"]) for found in stated}
+        number = versions.pop() if len(versions) == 1 else None
+        if number is None:
+            return None
+        return Evidence(frozenset({number}), f"the log says “{stated[0][0]}”", True)
 
     # ----------------------------------------------------------------------------------- server arguments
 
@@ -220,6 +236,8 @@ class Finder:
         texts = [PREFIX.sub("", message, count=1) for message in distinct]
         wordings = self._wordings({text[:START] for text in texts})
         for text in texts:
+            if text.startswith(COMPOSED):
+                continue
             fitting = (
                 numbers
                 for template, numbers in wordings.get(text[:START], ())
@@ -263,6 +281,8 @@ class Finder:
             releases, _, template = line.partition("\t")
             if template[:START] in starts:
                 numbers = frozenset(release_numbers(releases, self._order))
+                if template.startswith(("Prefill batch", "Decode batch")):
+                    template = OPTIONAL_TAIL.sub("", template)
                 found.setdefault(template[:START], []).append((template.replace("\\n", "\n"), numbers))
         return found
 

@@ -68,6 +68,32 @@ def _pieces(body: str) -> Iterator[str]:
         index += 1
 
 
+def open_brackets(body: str, state: tuple[int, str] = (0, "")) -> tuple[int, str] | None:
+    """How many brackets and which quote are open behind `body`; None where the list's own bracket closed.
+
+    `state` is that behind the text before: a list may stand in several lines.
+    """
+    depth, quote = state
+    index = 0
+    while index < len(body):
+        character = body[index]
+        if quote:
+            if character == "\\":
+                index += 1
+            elif character == quote:
+                quote = ""
+        elif character in "'\"":
+            quote = character
+        elif character in "([{":
+            depth += 1
+        elif character in ")]}":
+            if depth == 0:
+                return None
+            depth -= 1
+        index += 1
+    return depth, quote
+
+
 def _string_end(body: str, start: int) -> int:
     quote = body[start]
     index = start + 1

@@ -12,6 +12,8 @@ from typing import Any, Literal, NamedTuple
 from explain.expressions import expression
 
 READY = "The server is fired up and ready to roll"
+BACKEND_MARKS = ("ttention backend", "MLA optimization", "will fallback to ")
+"""One of these stands in every line that names the attention backend."""
 
 _GB = r"(?P<{}>-?\d{{1,9}}(?:\.\d{{1,9}})?) ?GB"
 _SIZE = r"\d{1,9}(?:\.\d{1,9})?"
@@ -37,14 +39,23 @@ _POOL = expression(
 )
 _LIMIT = expression(r"\b(?P<name>[a-z_]+)=(?P<value>-?\d{1,15}(?:\.\d{1,9})?)(?!\d)")
 _BACKEND = expression(
-    r"Use (?P<one>\w+)(?: attention)? backend(?: by default)?\."
+    r"Use (?P<one>\w+)(?: attention| mla)? backend(?: by default)?(?:\.| for )"
     r"|decode_backend=(?P<decode>\w+), prefill_backend=(?P<prefill>\w+)"
+    r"|will fallback to (?P<fallback>\w+) backend"
+    r"|Us(?:e|ing) (?P<chosen>\w+) as (?:the |default )*attention backend"
+    r"|Setting attention backend to (?P<set>\w+)"
+    r"|^Attention backend (?:not specified\. Falling back|is (?:\w+ )?(?:set|overridden)) to '?(?P<instead>\w+)"
 )
+_JOB = expression(r"(?:^|: )line \d+: +\d+ |^\[\d+\][+-]? +(?:\d+ )?\w+")
 _DEVICE = expression(r"device_name=(?P<name>[\w-]+?)(?:,|\.json|_down|$)")
 _LISTED_GPU = expression(r"^(?:GPU [\d, ]+: )?(?P<name>(?:NVIDIA|AMD)(?: [\w-]+){1,12})(?: \(UUID.*)?$")
+_TABLE_GPU = expression(r"^\|?\s*\d+\s+(?P<name>(?:NVIDIA|Tesla|AMD) [\w -]{2,40}?)\s{2,}(?:On|Off)\s")
 _COMMAND = expression(
     r"(?P<command>(?:(?<!\S)\S{0,400}python[\d.]*\s+-m\s+sglang\.launch_server|\bsglang\s+serve)"
     r"\s+(?:(?!\[-h\])\S).*)"
+)
+_QUANTIZED = expression(
+    r"(?P<method>[\w-]{2,30}) quantization is not fully optimized yet|Detected (?P<found>\w{2,30}) checkpoint\b"
 )
 _BATCH = expression(r"(?P<kind>Prefill|Decode) batch(?:\.| \[\d+\],|,) ")
 _FIELD = expression(r"(?:^|, )(?P<name>[#\w][\w #/().-]*?): (?P<value>[^,]*)")
@@ -97,17 +108,25 @@ def number(text: str) -> float:
 
 
 def attention_backend(text: str) -> str | None:
-    if "backend" not in text or not ("ttention backend" in text or "MLA optimization" in text):
+    if "backend" not in text or not any(mark in text for mark in BACKEND_MARKS):
         return None
     found = _BACKEND.search(text)
     if found is None:
         return None
-    return found["one"] or f"{found['prefill']} (prefill), {found['decode']} (decode)"
+    if found["decode"]:
+        return f"{found['prefill']} (prefill), {found['decode']} (decode)"
+    return next(name for name in found.groups() if name)
+
+
+def quantization(text: str) -> str | None:
+    """The method that a server found its checkpoint to have, or says to be slow."""
+    found = _QUANTIZED.match(text)
+    return (found["method"] or found["found"].lower()) if found else None
 
 
 def gpu_name(text: str) -> str | None:
     """The GPU that a kernel configuration's file name, or a listing of GPUs, names."""
-    found = _DEVICE.search(text) or _LISTED_GPU.match(text)
+    found = _DEVICE.search(text) or _LISTED_GPU.match(text) or _TABLE_GPU.match(text)
     return found["name"].replace("_", " ").strip() if found else None
 
 
@@ -119,6 +138,11 @@ def launch_command(text: str) -> str | None:
     if found is None or " -" not in found["command"] or "[options]" in found["command"]:
         return None  # a notice on how to start a server, not the command that did
     return found["command"].strip()
+
+
+def of_shell_job(text: str) -> bool:
+    """Whether a shell tells of a command that ended: it started the server of the lines before."""
+    return _JOB.search(text) is not None
 
 
 def batch(text: str) -> tuple[Literal["prefill", "decode"], dict[str, Any]] | None:

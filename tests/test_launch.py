@@ -10,20 +10,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from explain.authoring.harvest_tree import version_key
 from explain.model import Report
 from explain.render import json as json_format
 from explain.render import markdown, terminal
 from explain.startup import attention_backend, batch, gpu_name, kv_pool, launch_command, memory_step
+from tests.contexts.more_servers import MORE
 from tests.contexts.servers import RELEASES, STORIES, Server, Truth
 from tests.contract import check_json_output
 from tests.helpers import explain_text
 
-CASES = [(story.__name__, release) for story in STORIES for release in RELEASES]
+ALL = (*STORIES, *MORE)
+CASES = [(story.__name__, release) for story in ALL for release in RELEASES]
 
 
 @cache
 def told(story: str, release: str) -> tuple[Truth, Report, tuple[str, ...]]:
-    servers: list[Server] = next(one for one in STORIES if one.__name__ == story)(release)
+    servers: list[Server] = next(one for one in ALL if one.__name__ == story)(release)
     texts = tuple(server.text for server in servers)
     return servers[0].truth, explain_text(*texts), texts
 
@@ -59,7 +62,10 @@ def checks(truth: Truth, report: Report) -> Iterator[tuple[str, bool, object]]:
 
 
 def releases_hold(told: str | None, release: str) -> bool:
-    return told is not None and told.split(" to ")[0] <= release <= told.split(" to ")[-1]
+    if told is None:
+        return False
+    first, _, last = told.partition(" to ")
+    return bool(version_key(first) <= version_key(release) <= version_key(last or first))
 
 
 def failures(truth: Truth, report: Report) -> Iterator[tuple[str, bool, object]]:
@@ -108,7 +114,7 @@ def test_the_report_is_to_the_contract(story: str, release: str) -> None:
     check_json_output(json_format.render(report))
 
 
-@pytest.mark.parametrize("story", [story.__name__ for story in STORIES])
+@pytest.mark.parametrize("story", [story.__name__ for story in ALL])
 def test_the_context_is_read_far_behind_the_head(story: str) -> None:
     """The same start behind megabytes of ordinary lines tells the same."""
     truth, report, texts = told(story, "0.5.10")
@@ -218,6 +224,17 @@ def test_a_request_error_leaves_the_server_serving() -> None:
         (memory_step, "LoRA adapter loading starts: x. avail mem=3.00 GB", None),
         (kv_pool, "KV Cache is allocated. #tokens: 10, KV size: 26.30 GB", (10, 26.3, None)),
         (attention_backend, "MLA optimization is turned on. Use fa3 backend.", "fa3"),
+        (attention_backend, "MLA optimization is turned on. Use flashinfer mla backend.", "flashinfer"),
+        (attention_backend, "Attention backend not explicitly specified. Use fa3 backend by default.", "fa3"),
+        (attention_backend, "Attention backend not specified. Falling back to 'triton' for deterministic inference.", "triton"),
+        (attention_backend, "Use trtllm_mla as attention backend on sm100 for DeepseekV3ForCausalLM", "trtllm_mla"),
+        (attention_backend, "Using aiter as attention backend for GptOssForCausalLM.", "aiter"),
+        (attention_backend, "The current platform does not support Intel AMX, will fallback to torch_native backend.",
+         "torch_native"),
+        (attention_backend, "Using fa3 as multimodal attention backend.", None),
+        (attention_backend, "Multimodal attention backend not set. Use triton_attn.", None),
+        (attention_backend, "Using hybrid attention backend for decode and prefill: decode_backend=fa3, prefill_backend=fa4.",
+         "fa4 (prefill), fa3 (decode)"),
         (gpu_name, "Config file not found at /c/E=256,N=256,device_name=NVIDIA_H20-3e,dtype=fp8.json", "NVIDIA H20-3e"),
         (launch_command, "usage: sglang serve [-h] --model-path", None),
         (batch, "Decode batch [7], #running-req: 3, #queue-req: 0, ", ("decode", {"#running-req": 3, "#queue-req": 0})),
@@ -226,6 +243,23 @@ def test_a_request_error_leaves_the_server_serving() -> None:
 def test_single_lines(reader, text: str, expected: object) -> None:  # type: ignore[no-untyped-def]
     found = reader(text)
     assert (tuple(found) if isinstance(found, tuple) else found) == expected
+
+
+@pytest.mark.parametrize(
+    ("listing", "name"),
+    [
+        ("GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-1)\nGPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-2)\n", "NVIDIA A100-SXM4-80GB"),
+        ("CUDA available: True\nGPU 0,1: NVIDIA H200\nGPU 0 Compute Capability: 9.0\n", "NVIDIA H200"),
+        ("GPU 0,1,2,3: AMD Instinct MI300X\n", "AMD Instinct MI300X"),
+        ("| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |\n"
+         "|   0  NVIDIA H100 80GB HBM3          On  |   00000000:19:00.0 Off |                    0 |\n",
+         "NVIDIA H100 80GB HBM3"),
+    ],
+)  # fmt: skip
+def test_the_gpu_is_told_before_the_server_starts(listing: str, name: str) -> None:
+    server = Server("0.5.10")
+    server.start()
+    assert explain_text(listing + server.text).context.gpu == name
 
 
 PIECES = (

@@ -95,6 +95,27 @@ def test_every_key_of_the_contract_is_in_the_reference(name: str) -> None:
         assert re.search(rf"`{key}(\[\]|\{{\}})?`", reference), f"{key} is not in the reference"
 
 
+def keys_of(check: object) -> dict[str, object]:
+    cells = check.__closure__  # type: ignore[attr-defined]
+    found: dict[str, object] = next(cell.cell_contents for cell in cells if isinstance(cell.cell_contents, dict))
+    return found
+
+
+def test_the_context_is_documented_key_by_key() -> None:
+    """The table of the context names the keys of the contract and no other."""
+    table = README.partition("The context is that of the start")[2].partition("## Reference: `--format jsonl`")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    named = [key for row in rows for key in re.findall(r"`(\w+)(?:\[\]|\{\})?`", row)]
+    assert sorted(named) == sorted(keys_of(contract.CONTEXT))
+    for nested in ("memory", "pools", "batches", "lifetimes", "changes"):
+        (row,) = (line for line in table.splitlines() if line.startswith(f"| `{nested}"))
+        element = keys_of(contract.CONTEXT)[nested]
+        for cell in element.__closure__:  # type: ignore[attr-defined]
+            if callable(cell.cell_contents):
+                for key in keys_of(cell.cell_contents):
+                    assert re.search(rf"`{key}(\[\]|\{{\}})?`", row), f"{nested}: {key} is not in the reference"
+
+
 def test_every_command_is_mentioned() -> None:
     for name in COMMANDS:
         assert f"`{name}`" in README or f"sglang-explain {name}" in README

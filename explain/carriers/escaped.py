@@ -36,6 +36,7 @@ SAMPLES: tuple[tuple[str, tuple[Stripped, ...]], ...] = (
 _OPENINGS = ('{"', "{'", '["', "['", "[{", "('", '("', '"', "'", "b'", 'b"')
 _LONGEST_LITERAL = 1024 * 1024
 _DATA = expression(r'(?:Receive|Finish|Receive OpenAI): obj=|server_args=|"event": ?"request\.')
+_STAMPED = expression(r"\\n\[20\d\d-\d\d-\d\d ")
 _ESCAPE = expression(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)")
 _PLAIN = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": "/"}
 _HEAD = expression(r"[\[{(, ]*(?:b?['\"][^'\"\\]{1,80}['\"]: ?)?[bf]?['\"]")
@@ -50,7 +51,9 @@ _LOG = expression(
 
 def strip(line: str) -> list[Stripped] | None:
     end = line.find("\\n")
-    if end < 0 or _DATA.search(line, 0, end):
+    data = _DATA.search(line, 0, end) if end >= 0 else None
+    # Arguments may hold escapes of their own; a stamp behind one is the next line of a log.
+    if end < 0 or (data is not None and (data[0] != "server_args=" or not _STAMPED.match(line, end))):
         return None
     if line.startswith(_OPENINGS) and (found := _values(line)):
         return [Stripped(text.removesuffix("\n")) for text in found]

@@ -208,18 +208,19 @@ class Server:
     def batches(self, count: int, running: int) -> None:
         comma = ", " if self.version >= (0, 5, 5) else ". "
         graph = "cuda graph: True, "
+        tail = ", " if (0, 4, 10) <= self.version < (0, 5, 9) else ""
         rank = self.ranks[0]
         for index in range(count):
             self.say(
                 f"Prefill batch{comma}#new-seq: 1, #new-token: {200 + index}, #cached-token: 0, "
                 "token usage: 0.10, "
-                f"#running-req: {running}, #queue-req: 0",
+                f"#running-req: {running}, #queue-req: 0{tail}",
                 rank,
             )
             self.say(
                 f"Decode batch{comma}#running-req: {running}, #token: {5000 + index}, "
                 f"token usage: 0.92, {graph}"
-                f"gen throughput (token/s): 1180.4{index % 10}, #queue-req: 3",
+                f"gen throughput (token/s): 1180.4{index % 10}, #queue-req: 3{tail}",
                 rank,
             )
             self.say(f'INFO:     10.0.0.7:{40000 + index} - "POST /v1/chat/completions HTTP/1.1" 200 OK')
