@@ -438,3 +438,17 @@ def test_the_library_says_the_same_as_the_command() -> None:
     assert lines["findings"][0]["record"] == made["findings"][0]["record"]
     with pytest.raises(OSError, match=r"no-such\.log"):
         explain.explain("no-such.log")
+
+
+def test_a_call_without_options_parses_nothing() -> None:
+    """The parser's import is a fifth of a short run."""
+    script = (
+        "import sys\n"
+        "from explain.cli import run\n"
+        f"code = run([{str(LOGS / 'cause-cut-off.log')!r}])\n"
+        "sys.stdout.flush()\n"
+        "print([name for name in ('typer', 'watchfiles', 'explain.authoring') if name in sys.modules],"
+        " code, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=LOGS.parent.parent)
+    assert done.stderr == "[] 0\n" and "cause-cut-off.log" in done.stdout
