@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bench import inputs
+from tests.bench import inputs, slow
 
 HERE = Path(__file__).resolve().parent
 
@@ -59,7 +59,8 @@ def commands(log: Path, needles: Path) -> dict[str, list[str]]:
 
 
 def missing() -> list[str]:
-    return [name for name in ("rg", "grep", "lnav", "wc") if not shutil.which(name)]
+    tools = [name for name in ("rg", "grep", "lnav", "wc") if not shutil.which(name)]
+    return tools + [name for name in slow.PEERS if name not in slow.installed()]
 
 
 def run_once(command: list[str], limit: float) -> tuple[float, int]:
@@ -78,6 +79,16 @@ def run_once(command: list[str], limit: float) -> tuple[float, int]:
     return seconds, usage.ru_maxrss
 
 
+SHARE = 100_000
+"""Bytes that the slowest peers read; their time is that of the whole log if it went on like this."""
+
+
+def scaled(name: str, log: Path) -> float:
+    command = [sys.executable, "-m", "tests.bench.slow", name, str(log), str(SHARE)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE.parent.parent)
+    return float(done.stdout) * log.stat().st_size / min(SHARE, log.stat().st_size)
+
+
 def measure(log: Path, needles: Path, runs: int, limit: float, skip: set[str]) -> list[Row]:
     rows = {name: Row(name) for name in commands(log, needles) if name not in skip}
     for _ in range(runs):
@@ -85,7 +96,10 @@ def measure(log: Path, needles: Path, runs: int, limit: float, skip: set[str]) -
             seconds, peak = run_once(commands(log, needles)[name], limit)
             row.seconds.append(seconds)
             row.peak = max(row.peak, peak)
-    return list(rows.values())
+    estimates = [
+        Row(f"{name}, by {SHARE // 1000} KB", [scaled(name, log)]) for name in slow.installed() if name not in skip
+    ]
+    return [*rows.values(), *estimates]
 
 
 def table(title: str, size: int, lines: int, rows: list[Row]) -> str:
