@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explain.expressions import expression
-from explain.model import Finding
+from explain.model import Finding, LaunchContext, Stall
 
 _EXIT_CODE = expression(r"exit ?code:? ?=?(?P<code>-?\d+)")
 _SIGNALS = {
@@ -21,10 +21,12 @@ _SIGNALS = {
 }
 
 
-def advice_without_cause(findings: Sequence[Finding]) -> tuple[str, ...]:
+def advice_without_cause(findings: Sequence[Finding], context: LaunchContext | None = None) -> tuple[str, ...]:
     """Sentences for the reader, empty where the first finding is a cause or nothing was found."""
-    if not findings or findings[0].role == "cause":
+    if findings and findings[0].role == "cause":
         return ()
+    if context is not None and context.stalled is not None:
+        return advice_on_stall(context.stalled, context)
     told = [finding for finding in findings if finding.role in ("consequence", "warning")]
     if not told:
         return ()
@@ -47,6 +49,54 @@ def advice_without_cause(findings: Sequence[Finding]) -> tuple[str, ...]:
             "(`docker logs NAME > server.log 2>&1`, `journalctl -u UNIT -b`, `kubectl logs POD --previous`)."
         )
     return tuple(advice)
+
+
+def advice_on_stall(stall: Stall, context: LaunchContext) -> tuple[str, ...]:
+    """What to do about a server that stands still, and what to send: the log itself does not tell why it does."""
+    what = "scheduler process (`ps aux | grep sglang::`)" if stall.kind == "serving" else "process of the server"
+    many = "; the rank that stands elsewhere than the others is the one they wait for" if len(context.ranks) > 1 else ""
+    advice = [
+        f"While it stands still, dump the stacks of every {what}: `py-spy dump --pid PID` (as root, or with "
+        f"SYS_PTRACE in a container). Send all of them{many}."
+    ]
+    if stall.kind == "starting":
+        advice.append(
+            "See whether it still works: reading the weights (`iostat`, a network file system, a download) or "
+            "compiling kernels for the first time (CPU at 100 %) takes minutes and prints little."
+        )
+    advice.append(
+        f"Look around {stall.place.time} in the output of every rank and node, and in `dmesg -T` (Xid, oom-kill): "
+        "the error may stand in another stream than this one."
+    )
+    return (*advice, *_on_watchdog(stall, context))
+
+
+def _on_watchdog(stall: Stall, context: LaunchContext) -> list[str]:
+    from explain.registry import flag_exists
+
+    timeout = context.server_args.get("watchdog_timeout")
+    advice = []
+    if stall.kind == "serving" and isinstance(timeout, int | float) and timeout > 0:
+        if stall.seconds > 2 * timeout:
+            advice.append(
+                f"The watchdog (`--watchdog-timeout {timeout:g}`) prints the stacks of a batch that does not end, and "
+                f"has not: more likely no batch was being computed, and requests wait for something else."
+            )
+        else:
+            advice.append(
+                f"The watchdog (`--watchdog-timeout {timeout:g}`) stops a server whose batch does not end, after one "
+                "to two times so many seconds, and prints its stacks before: send those lines too."
+            )
+    version = context.sglang_version
+    versions = [part for part in (version or "").split(" to ") if part]
+    soft = "--soft-watchdog-timeout"
+    if (
+        versions
+        and not context.server_args.get("soft_watchdog_timeout")
+        and all(flag_exists(soft, v) for v in versions)
+    ):
+        advice.append(f"Start the next one with `{soft} 60`: it prints the stacks and does not stop the server.")
+    return advice
 
 
 def _exit_codes(findings: Sequence[Finding]) -> list[str]:

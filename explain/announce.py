@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from explain.live import Live, News
-from explain.model import Event, Finding, Match, Role
+from explain.model import Event, Finding, Match, Report, Role
 from explain.render import jsonl, live, safe, terminal
 from explain.render.text import Painter
 from explain.values import dataclass, field
@@ -60,6 +60,12 @@ class TerminalAnnouncer:
             self._end_count()
             self.write("".join(line + "\n" for line in lines))
 
+    def stalled(self, report: Report) -> None:
+        """The server stopped going on while its log does."""
+        lines = live.stalled(report, width=self.width(), painter=Painter(self.color))
+        self._end_count()
+        self.write("".join(line + "\n" for line in lines))
+
     def _again(self, news: News, width: int, painter: Painter) -> None:
         """One line that counts: rewritten in a terminal, else printed at 10, 100, … and once a minute.
 
@@ -97,11 +103,11 @@ class TerminalAnnouncer:
     def summary(self, run: Live, seconds: float) -> None:
         self._end_count()
         report = run.report(seconds)
-        if not report.findings:
+        if not report.findings and report.context.stalled is None:
             return
         finding, count, at = self._last
-        first = report.findings[0]
-        if (first.id, first.count) == (finding, count) and time.monotonic() - at < STILL_ON_SCREEN_SECONDS:
+        first = report.findings[0] if report.findings else None
+        if first and (first.id, first.count) == (finding, count) and time.monotonic() - at < STILL_ON_SCREEN_SECONDS:
             lines = live.brief_summary(report, width=self.width(), painter=Painter(self.color))
             self.write("".join(line + "\n" for line in lines))
         else:
@@ -118,6 +124,9 @@ class JsonlAnnouncer:
 
     def tell(self, news: News, run: Live) -> None:
         """Events were written when they were found."""
+
+    def stalled(self, report: Report) -> None:
+        """No event of the log."""
 
     def on_event(self, event: Event, match: Match, role: Role) -> None:
         write_through(self.target, jsonl.event(event, match, role, self.names[event.source]))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from explain.conditions import releases_of
@@ -17,28 +18,56 @@ def chosen_arguments(args: Mapping[str, Any], version: str | None) -> dict[str, 
     """The arguments whose values are no default of any release that may have written the log.
 
     Where no default is known, those that are set. Releases resolve some values themselves before they print
-    them, so a few that nobody chose may be among them.
+    them, so a few that nobody chose may be among them: `worked_out` tells which.
     """
-    known: dict[str, list[FlagInfo]] = {}
-    for info in registry().server_flags():
-        known.setdefault(info.field, []).append(info)
-    versions = {registry().versions[number] for number in releases_of(version)} or set(registry().versions)
+    known = _known()
+    versions = _versions(version)
     return {
         name: value
         for name, value in args.items()
-        if name not in _NEVER and value not in _OFF and not _is_default(value, known.get(name, []), versions)
+        if name not in _NEVER
+        and value not in _OFF
+        and not any(
+            default == value and isinstance(default, bool) == isinstance(value, bool)
+            for default in _defaults(known.get(name, []), versions)
+        )
     }
 
 
-def _is_default(value: Any, infos: list[FlagInfo], versions: set[str]) -> bool:
+def worked_out(chosen: Mapping[str, Any], version: str | None, command: str | None) -> frozenset[str]:
+    """Those of the chosen arguments that the server may have set by itself.
+
+    Their default is none, or not known, and the launch command, where the log shows it, does not name them.
+    """
+    known = _known()
+    versions = _versions(version)
+    words = set(re.findall(r"--[a-z][\w-]*", command or ""))
+    return frozenset(
+        name
+        for name in chosen
+        if all(default is None for default in _defaults(known.get(name, []), versions))
+        and not any(words & {info.name, *info.aliases} for info in known.get(name, []))
+    )
+
+
+def _known() -> dict[str, list[FlagInfo]]:
+    known: dict[str, list[FlagInfo]] = {}
+    for info in registry().server_flags():
+        known.setdefault(info.field, []).append(info)
+    return known
+
+
+def _versions(version: str | None) -> set[str]:
+    return {registry().versions[number] for number in releases_of(version)} or set(registry().versions)
+
+
+def _defaults(infos: list[FlagInfo], versions: set[str]) -> Iterator[Any]:
+    """The defaults that the releases have."""
     order = {name: number for number, name in enumerate(registry().versions)}
     for info in infos:
         for span, default in info.defaults.items():
-            if default != value or isinstance(default, bool) != isinstance(value, bool):
-                continue
             for part in span.split(","):
                 first, _, last = part.partition("..")
                 low, high = order.get(first, 0), order.get(last or first, len(order))
                 if any(low <= order[version] <= high for version in versions):
-                    return True
-    return False
+                    yield default

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from explain.bounds import slim
 from explain.expressions import expression
-from explain.groups import Group, finding_of, group_key, leads_of, role_beside, sort_key
+from explain.groups import ORDER_RULES, Group, finding_of, group_key, leads_of, role_beside, sort_key
 from explain.masked import promote_masked_imports
 from explain.model import Event, Finding, Match, Place, Role
 from explain.roles import (
@@ -70,6 +70,7 @@ class Diagnosis:
         self._clock: dict[int, str] = {}
         self._chains: dict[tuple[int, int], list[tuple[object, int]]] = {}
         self._order_told: list[Group] = []
+        self._keys_told: list[tuple[object, ...]] = []
         self.folded = 0
         self.events = 0
 
@@ -183,9 +184,17 @@ class Diagnosis:
         leads = leads_of(ordered, roles)
         position = {key: index for index, (key, _) in enumerate(ordered)}
         self._order_told = [group for _, group in ordered]
+        self._keys_told = [sort_key(group, roles[key], dated, offsets) for key, group in ordered]
         return tuple(
             finding_of(key, group, roles[key], position, leads.get(group.later), offsets) for key, group in ordered
         )
+
+    def order_rule(self, index: int) -> str:
+        """The rule that put a finding of the last `findings()` before the next one; empty for the last one."""
+        if index + 1 >= len(self._keys_told):
+            return ""
+        here, after = self._keys_told[index : index + 2]
+        return next((rule for rule, one, other in zip(ORDER_RULES, here, after, strict=True) if one != other), "")
 
     def seen(self, index: int) -> Seen:
         """Where a finding of the last `findings()` happened last."""

@@ -17,12 +17,13 @@ from explain.expressions import expression
 from explain.incontext import in_context
 from explain.launch import LaunchReader
 from explain.matcher import Matcher
-from explain.model import Block, Event, Finding, Line, Match, Problem, Report, Role, Source, Stats
+from explain.model import Block, Event, Finding, LaunchContext, Line, Match, Problem, Report, Role, Source, Stats
 from explain.prefixes import read_prefix
 from explain.prepare import join_wrapped, prepare_head
 from explain.repeats import Known, Repeats
 from explain.roles import role_of
 from explain.sources import InputError
+from explain.tails import Tail
 from explain.tracebacks import is_exception_line
 from explain.values import dataclass, field, replace
 from explain.windows import HEAD_BYTES, Here, RawLine, Window
@@ -104,6 +105,7 @@ class Stream:
     bare: bool = False
     """Whether the last line came through no carrier."""
     head_offset: int = 0
+    tail: Tail = field(default_factory=Tail)
 
     @property
     def settled(self) -> tuple[int, int]:
@@ -140,6 +142,7 @@ class Explainer:
         self.launch = LaunchReader()
         self._diagnosis = Diagnosis(names, matcher.match, rolling=rolling, lives=self.launch)
         self.problems: list[Problem] = []
+        self._tails: dict[int, Tail] = {}
 
     def open(self, number: int, *, first_line: int = 1) -> Stream:
         """A source to be fed; `first_line` numbers its first line."""
@@ -152,6 +155,7 @@ class Explainer:
             first_line=first_line,
         )
         stream = Stream(number, Carriers(), assembler, window)
+        self._tails[number] = stream.tail
         if not self._head:
             stream.head = None
         if self._on_event is None:
@@ -160,6 +164,7 @@ class Explainer:
 
     def feed(self, stream: Stream, block: Block, ends: Sequence[int]) -> None:
         """Reads one block; `ends` are the rising end offsets of its spots."""
+        stream.tail.take(block.data, stream.window.next_line)
         for raw in stream.window.lines_of(block, ends):
             self._line(stream, raw)
         if stream.head is not None and stream.window.bytes >= self._head:
@@ -177,6 +182,8 @@ class Explainer:
         for line in list(stream.partial.values()):
             self._feed(stream, line)
         self.quiet(stream)
+        unready = any(start.ready is None for start in self.launch.starts[-1:] if start.stream[0] == stream.number)
+        stream.tail.close(keep=unready or stream.tail.troubled())
         return Source(name, stream.window.lines, stream.window.bytes)
 
     def read(self, number: int, source: Readable) -> Source:
@@ -372,14 +379,42 @@ class Explainer:
 
     def _with_nearest(self, findings: tuple[Finding, ...], unexplained: Sequence[int]) -> tuple[Finding, ...]:
         """The first few errors that nothing explains, with the known messages they are most like."""
-        sites = self._matcher.sites
         asked = [index for index in unexplained if len(findings[index].message) >= SHORTEST_TO_COMPARE]
-        if sites is None or not asked:
+        if not asked:
             return findings
+        from explain.nearest import nearest_words
+
         told = list(findings)
         for index in asked[:MOST_COMPARED]:
-            told[index] = replace(told[index], near=nearest_words(sites, told[index].message))
+            one = findings[index]
+            near = nearest_words(self._matcher.sites, self._matcher.catalogue, one.exception, one.message)
+            told[index] = replace(one, near=near)
         return tuple(told)
+
+    def _with_stall(self, context: LaunchContext, findings: Sequence[Finding]) -> LaunchContext:
+        """The context with what stopped going on, where no failure explains that."""
+        lead = self._diagnosis.seen(0) if findings and findings[0].role == "cause" else None
+        tails = {
+            number: tail
+            for number, tail in self._tails.items()
+            if lead is None or not lead.ends or lead.source != number or lead.line < (tail.batch_line() or (0,))[0]
+        }
+        starting = (lead is None or not lead.ends) and self._starting
+        if not starting and not any(tail.troubled() for tail in tails.values()):
+            return context
+        # Imported where something looks like it: an ordinary log ends with its last batch.
+        from explain.silence import stall_of
+
+        return replace(context, stalled=stall_of(tails, self.launch, self._names, context.sglang_version))
+
+    @property
+    def _starting(self) -> bool:
+        return any(start.ready is None and not start.ended for start in self.launch.starts[-1:])
+
+    @property
+    def may_stand_still(self) -> bool:
+        """Whether a look at what stopped going on is worth it: a cheap sign, wrong more often than not."""
+        return self._starting or any(tail.troubled() for tail in self._tails.values())
 
     @property
     def events(self) -> int:
@@ -390,9 +425,14 @@ class Explainer:
         """What is known by now, cause first."""
         return self._diagnosis.findings()
 
+    def order_rule(self, index: int) -> str:
+        """The rule that put a finding before the next one; empty for the last one."""
+        return self._diagnosis.order_rule(index)
+
     def report(self, sources: list[Source], seconds: float) -> Report:
         findings = self._diagnosis.findings()
         context, findings = in_context(findings, self._diagnosis.seen, self.launch, self._names)
+        context = self._with_stall(context, findings)
         unexplained = tuple(
             index for index, finding in enumerate(findings) if finding.record is None and finding.site is None
         )
@@ -410,7 +450,7 @@ class Explainer:
             findings=findings,
             unexplained=unexplained,
             stats=stats,
-            advice=advice_without_cause(findings),
+            advice=advice_without_cause(findings, context),
             folded=self._diagnosis.folded,
             problems=(*self.problems, *self._matcher.catalogue.slow()),
         )
@@ -421,16 +461,6 @@ def stamp_of(data: bytes) -> bytes:
     stamp = data.find(b"[20")
     end = data.find(b"]", stamp)
     return data[stamp + 1 : end] if 0 <= stamp < end else b""
-
-
-def nearest_words(sites: SiteIndex, message: str) -> tuple[str, ...]:
-    """The templates most like an unknown message, each with its place: it may be a rewording of one."""
-    found = []
-    for number in sites.nearest(message):
-        site = sites.site(number)
-        template = site.template.replace("{{", "{").replace("}}", "}")
-        found.append(f"{template} ({site.file}, {site.function})")
-    return tuple(found)
 
 
 def _is_python_warning(event: Event) -> bool:

@@ -237,6 +237,8 @@ class Follower:
             self._announce_one(news)
             self._write_state(State(self._marked, self.live.told))
             told = True
+        if (report := self.live.stalled(now)) is not None:
+            self._say(lambda: self._announcer.stalled(report))
         if told:
             self._save(now)
 

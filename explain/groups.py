@@ -73,6 +73,22 @@ def role_beside(group: Group, ordered: Sequence[tuple[object, Group]], leads: Ma
     return group.role if before else "consequence"
 
 
+ORDER_RULES = (
+    "causes come first, then warnings that the program calls errors, consequences, other warnings and noise",
+    "what ended only a request comes behind what ended the server",
+    "what happened in a later start of the server comes first",
+    "what ends the server comes before what is usually a symptom, and that before what ends a request",
+    "a bare line that only says that something failed comes behind a traceback",
+    "what happened earlier comes first",
+    "within a minute, what names one error comes before what names a whole class of them",
+    "what happened earlier comes first",
+    "the order in which the logs were given",
+    "the order in the log",
+    "the exception that was raised first comes before those that followed in its chain",
+)
+"""For each part of `sort_key`, the rule that it stands for."""
+
+
 def sort_key(group: Group, role: Role, dated: bool, offsets: Mapping[int, float]) -> tuple[object, ...]:
     time, source, line = group.order
     when = shifted(time, offsets.get(source, 0.0)) if dated else ""

@@ -233,7 +233,31 @@ def _unfinished(start: Start, steps: Sequence[MemoryStep]) -> tuple[str, ...]:
         if behind and others and all(behind):
             went = "the other rank did" if others == 1 else f"the other {others} ranks did"
             told.append(f"{', '.join(behind)} {words}; {went}")
-    return tuple(told)
+    return tuple(told + _never_began(start, steps))
+
+
+def _never_began(start: Start, steps: Sequence[MemoryStep]) -> list[str]:
+    """Ranks of a server on one node that never began to load, where others did and the log holds the whole start."""
+    sizes = [start.args.get(name, 1) for name in ("tp_size", "pp_size", "nnodes", "dp_size")]
+    if not start.line or not all(isinstance(size, int) for size in sizes) or sizes[2] != 1:
+        return []
+    if sizes[3] != 1 and not start.args.get("enable_dp_attention"):
+        return []
+    seen = {_in_model(one.rank) for one in steps if one.step == "weights_begin"}
+    expected = {(tp, pp) for tp in range(min(sizes[0], _MAX_SHOWN)) for pp in range(min(sizes[1], _MAX_SHOWN))}
+    missing = sorted(expected - seen)
+    if not missing or not seen <= expected or not seen:
+        return []
+    names = [f"TP{tp}" if sizes[1] == 1 else f"PP{pp} TP{tp}" for tp, pp in missing]
+    shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    went = "the other rank did" if len(seen) == 1 else f"the other {len(seen)} ranks did"
+    return [f"{shown} never began to load the weights; {went}"]
+
+
+def _in_model(rank: str) -> tuple[int, int]:
+    """The (tensor, pipeline) rank that a label names; 0 for one it does not name."""
+    found = dict(re.findall(r"(TP|PP)(\d{1,6})", rank))
+    return int(found.get("TP", 0)), int(found.get("PP", 0))
 
 
 def _counted(steps: Sequence[MemoryStep], step: str) -> dict[str, int]:

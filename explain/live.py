@@ -11,6 +11,8 @@ from explain.matcher import Matcher
 from explain.model import Block, Finding, Report, Source
 from explain.values import dataclass, field
 
+STALL_SECONDS = 15.0
+"""How often a run is looked at for a server that stopped going on."""
 SILENCE = 1.0
 """Seconds without a line after which what is open is taken for finished."""
 _KEPT_STREAMS = 8
@@ -70,6 +72,8 @@ class Live:
     _events: int = 0
     _ready: int = 0
     _failed: tuple[float, Finding] | None = None
+    _stall_at: float = 0.0
+    _stall_told: tuple[str, str, int] | None = None
 
     def __post_init__(self) -> None:
         self.explainer = Explainer(self.matcher, self.names, self.on_event, head=0, rolling=True)
@@ -129,6 +133,21 @@ class Live:
                 self.explainer.quiet(opened.stream)
                 opened.quiet = True
         yield from self._findings(now)
+
+    def stalled(self, now: float) -> Report | None:
+        """The report of a server that stopped going on, once for each time it did; None where there is no news."""
+        if now < self._stall_at:
+            return None
+        self._stall_at = now + STALL_SECONDS
+        if not self.explainer.may_stand_still:
+            return None
+        report = self.report(0.0)
+        stall = report.context.stalled
+        key = (stall.kind, stall.place.source, stall.place.line) if stall is not None else None
+        if key is None or key == self._stall_told:
+            return None
+        self._stall_told = key
+        return report
 
     def finish(self, now: float) -> Iterator[News]:
         """Nothing more will come."""

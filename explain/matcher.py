@@ -213,6 +213,11 @@ class Matcher:
         captures = {name: within(value, CAPTURE) for name, value in found.groupdict().items() if value is not None}
         return _Candidate(score, number, None, captures, agrees or framed > 0 or literal >= 16)
 
+    def score_of(self, number: int, event: Event) -> float | None:
+        """What a record would score on an event; None where it does not match it."""
+        found = self._confirm_record(number, event, variants(event))
+        return found.score if found is not None else None
+
     def _told_there(self, number: int, found: regex.Match[str]) -> bool:
         """Whether a record of an exception may be meant by a log message that holds its text.
 

@@ -411,13 +411,33 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Stall:
+    """A server that stopped going on while its log did; the log does not say why.
+
+    `serving`: no batch came after `place`, the last batch line, up to `until`, the last line with a time;
+    `running` and `queued` are its requests then. `starting`: no further step of the start came after `place`;
+    `step` says in words which was the last. `because` says in words what else shows it.
+    """
+
+    kind: Literal["serving", "starting"]
+    seconds: float
+    place: Place
+    until: Place
+    running: int | None = None
+    queued: int | None = None
+    step: str | None = None
+    because: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchContext:
     """What the log tells of how the server was started. Empty where it tells nothing.
 
     It is that of the lifetime in which the first finding stands, else of the last one. `memory` and `pools`
     hold every rank's steps in the order of the log; `limits` are the scheduler's (`max_total_num_tokens` and so
     on, the smallest where ranks differ); `batches` are the last ones before the first finding.
-    `unfinished` says in words which ranks stopped on the way. `gpu` is the GPU's name if the log shows it.
+    `unfinished` says in words which ranks stopped on the way, `stalled` how the server as a whole stopped going
+    on. `gpu` is the GPU's name if the log shows it.
     """
 
     sglang_version: str | None = None
@@ -438,6 +458,7 @@ class LaunchContext:
     lifetimes: tuple[Lifetime, ...] = ()
     changes: tuple[Change, ...] = ()
     unfinished: tuple[str, ...] = ()
+    stalled: Stall | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,19 @@ def load(form: str, color: str, patterns: Sequence[str] | None, only: bool) -> C
     return catalogue
 
 
+def like(name: str, catalogue: Catalogue) -> str:
+    """Records whose slugs are like a name that is none, or that its words find."""
+    from difflib import get_close_matches
+
+    from explain.authoring.search import search
+
+    slugs = [catalogue.record(number).slug for number in range(len(catalogue))]
+    found = get_close_matches(name.lower(), slugs, n=3, cutoff=0.75)
+    if not found:
+        found = [slugs[hit.number] for hit in search(catalogue, name.replace("-", " "), 3)]
+    return f"; did you mean {', '.join(found)}?" if found else ""
+
+
 def print_records(catalogue: Catalogue, numbers: Sequence[int], form: str, color: str, *, by_area: bool) -> None:
     if form == "json":
         from explain.render.plain import encode, record_brief
@@ -170,7 +183,9 @@ def why_command(
     found = catalogue.find(record)
     if len(found) != 1:
         slugs = ", ".join(catalogue.record(number).slug for number in found[:5])
-        what = f"is the beginning of {len(found)} records: {slugs}" if found else "is no record"
+        what = (
+            f"is the beginning of {len(found)} records: {slugs}" if found else f"is no record{like(record, catalogue)}"
+        )
         raise UsageProblem(f"{record}: {what}; name one record")
     from explain.render import safe
     from explain.run import standard_input

@@ -23,7 +23,7 @@ from explain.console import (
 from explain.engine import explain_sources
 from explain.model import Event, Match, Problem, Report, Role
 from explain.render import safe
-from explain.render.layout import CodeLine
+from explain.render.layout import NO_SOURCE, OwnSource
 from explain.sites import SiteIndex
 from explain.sources import Input, open_sources
 
@@ -61,8 +61,8 @@ def explain(
             report = stream_lines(inputs, catalogue, sites, problems, target)
         else:
             report = explain_sources(inputs, catalogue, sites, problems=problems)
-            code = code_of_cause(report, sglang) if form == "terminal" else ()
-            shown = rendered(report, form, to_screen=output is None, color=color, show_all=show_all, code=code)
+            source = source_of_cause(report, sglang) if form in ("terminal", "markdown") else NO_SOURCE
+            shown = rendered(report, form, to_screen=output is None, color=color, show_all=show_all, source=source)
             target.write(shown)
         target.flush()
     late = [problem for problem in report.problems if problem not in problems]
@@ -99,18 +99,14 @@ def load_sites(sglang: Path | None) -> tuple[SiteIndex, list[Problem]]:
     return extended(sites, sglang)
 
 
-def code_of_cause(report: Report, sglang: Path | None) -> Sequence[CodeLine]:
+def source_of_cause(report: Report, sglang: Path | None) -> OwnSource:
     """The source around the first cause in the user's own copy of SGLang; empty where there is none."""
     first = report.findings[0] if report.findings else None
-    if first is None or first.role != "cause" or first.site is None:
-        return ()
-    from explain.sitesource import installed_sglang, source_around
+    if first is None or first.role != "cause" or (first.site is None and first.frame is None):
+        return NO_SOURCE
+    from explain.atsource import at_source
 
-    root = sglang if sglang is not None else installed_sglang()
-    if root is None:
-        return ()
-    line = first.frame.line if first.frame and first.frame.file == first.site.file else None
-    return [CodeLine(one.number, one.text, one.here) for one in source_around(root, first.site, line)]
+    return at_source(report, sglang)
 
 
 def standard_input(names: Sequence[str]) -> BinaryIO | None:
@@ -157,7 +153,7 @@ def stream_lines(
 
 
 def rendered(
-    report: Report, form: str, *, to_screen: bool, color: str, show_all: bool, code: Sequence[CodeLine] = ()
+    report: Report, form: str, *, to_screen: bool, color: str, show_all: bool, source: OwnSource = NO_SOURCE
 ) -> bytes:
     """The report in the format, as bytes for the screen or a file."""
     if form == "json":
@@ -165,15 +161,24 @@ def rendered(
 
         return json.render(report)
     if form == "markdown":
-        from explain.defaults import chosen_arguments
+        from explain.defaults import chosen_arguments, worked_out
+        from explain.registry import registry
         from explain.render import markdown
 
         context = report.context
-        return markdown.render(report, chosen=chosen_arguments(context.server_args, context.sglang_version))
+        chosen = chosen_arguments(context.server_args, context.sglang_version)
+        resolved = worked_out(chosen, context.sglang_version, context.command)
+        return markdown.render(
+            report,
+            chosen=chosen,
+            worked_out=resolved,
+            source=source,
+            newest=next(reversed(registry().versions), None),
+        )
     from explain.render import terminal
 
     colored = wants_color(color, to_screen)
-    text = terminal.render(report, width=screen_width(), color=colored, show_all=show_all, code=code)
+    text = terminal.render(report, width=screen_width(), color=colored, show_all=show_all, source=source)
     return safe.encode(text, (sys.stdout.encoding or "utf-8") if to_screen else "utf-8")
 
 
@@ -181,10 +186,13 @@ def fails(report: Report, level: str) -> bool:
     """Whether `--fail-on` matches.
 
     `error`: there is a cause, or a consequence that is serious by its record or unknown to the catalogue: a
-    log may hold only what followed from a failure. `warning`: or a warning.
+    log may hold only what followed from a failure. `warning`: or a warning, or a server
+    that stopped going on.
     """
     if level == "never":
         return False
+    if level == "warning" and report.context.stalled is not None:
+        return True
     for finding in report.findings:
         serious = finding.record is None or finding.record.severity in _SERIOUS
         if finding.role == "cause" or (finding.role == "consequence" and serious):

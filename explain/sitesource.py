@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 
 from explain.model import SiteInfo
@@ -45,16 +46,10 @@ def source_around(root: Path, site: SiteInfo, line: int | None = None, around: i
     `line` is the line a traceback prints, good for this copy only when the log is of the same one. The site's
     text decides: where the line does not hold it, the function's nearest line that does is shown.
     """
-    path = next(
-        (p for p in (root / site.file, root / "python" / site.file, root.parent / site.file) if p.is_file()),
-        None,
-    )
-    if path is None:
+    text = read_source(root, site.file)
+    if text is None:
         return []
-    try:
-        lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
-    except OSError:
-        return []
+    lines = text.splitlines()
     near = line or site.line or 1
     literal = max((p.strip() for p in parsed(site.template) if isinstance(p, str)), key=len, default="")
     # A message is often broken over several source lines, so its beginning has to do.
@@ -68,6 +63,23 @@ def source_around(root: Path, site: SiteInfo, line: int | None = None, around: i
         if site.template or line is None or line > len(lines):
             return []
         place = line
+    return lines_around(lines, place, around)
+
+
+def read_source(root: Path, file: str) -> str | None:
+    """The text of a file of SGLang, `file` from `sglang/` on; None where the copy has none or it cannot be read."""
+    path = next(
+        (p for p in (root / file, root / "python" / file, root.parent / file) if p.is_file()),
+        None,
+    )
+    try:
+        return path.read_text(encoding="utf-8-sig", errors="replace") if path is not None else None
+    except OSError:
+        return None
+
+
+def lines_around(lines: Sequence[str], place: int, around: int = AROUND) -> list[SourceLine]:
+    """The lines of a file around one of them."""
     first, last = max(place - around, 1), min(place + around, len(lines))
     return [SourceLine(number, lines[number - 1], number == place) for number in range(first, last + 1)]
 

@@ -115,6 +115,8 @@ else:
                 body.append(f"    _set_{name}(self, {value})")
             else:
                 body.append(f"    self.{name} = {value}")
+        if hasattr(cls, "__post_init__"):
+            body.append("    self.__post_init__()")
         text = "\n".join((f"def __init__(self, {', '.join(parameters)}):", *(body or ["    pass"])))
         exec(text, known)
         constructor = known["__init__"]

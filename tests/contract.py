@@ -166,6 +166,18 @@ CONTEXT = fields(
     lifetimes=array(fields(start=PLACE, ready=optional(PLACE), failed=optional(integer))),
     changes=array(fields(argument=string, before=anything, after=anything)),
     unfinished=array(string),
+    stalled=optional(
+        fields(
+            kind=one_of("serving", "starting"),
+            seconds=number,
+            place=PLACE,
+            until=PLACE,
+            running=optional(integer),
+            queued=optional(integer),
+            step=optional(string),
+            because=array(string),
+        )
+    ),
 )
 PROBLEMS = array(fields(path=string, pointer=string, message=string, hint=string))
 STATS = fields(lines=integer, bytes=integer, events=integer, seconds=number)

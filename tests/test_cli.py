@@ -19,6 +19,7 @@ import pytest
 import explain
 from explain.cli import COMMANDS, run_guarded
 from explain.console import wants_color
+from explain.model import LaunchContext, Place, Stall
 from explain.run import fails
 from tests.contract import check_json_output, check_jsonl_output
 from tests.render.reports import consequence, finding, record, report
@@ -344,6 +345,8 @@ def test_what_fail_on_counts() -> None:
     assert fails(report(finding(role="warning")), "warning")
     assert not fails(report(finding(role="noise")), "warning")
     assert not fails(report(finding()), "never")
+    stalled = LaunchContext(stalled=Stall("serving", 300.0, Place("a", 1, None), Place("a", 9, None), 3, 0))
+    assert not fails(report(context=stalled), "error") and fails(report(context=stalled), "warning")
 
 
 # ------------------------------------------------------------------------------- queries, help

@@ -33,6 +33,15 @@ class Growing:
     later: str = field(init=False)
 
 
+@dataclass(slots=True)
+class Doubled:
+    once: int
+    twice: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.twice = 2 * self.once
+
+
 @dataclass(frozen=True, slots=True)
 class Single:
     only: int
@@ -63,6 +72,10 @@ def test_others_change_and_have_no_room_for_more() -> None:
         one.unknown = 1  # type: ignore[attr-defined]
     with pytest.raises(TypeError):
         hash(Growing(1))
+
+
+def test_a_field_that_is_made_from_the_others_is_there_from_the_start() -> None:
+    assert Doubled(20).twice == 40 and Doubled(20) == Doubled(once=20)
 
 
 def test_equality_and_hash() -> None:

@@ -25,7 +25,7 @@ class CatalogueBuildHook(BuildHookInterface[Any]):
             return
         root = Path(self.root)
         self._folder = tempfile.TemporaryDirectory(prefix="sglang-explain-")
-        made = {"catalogue.pack": self.catalogue(root), "sites.pack": self.sites(root)}
+        made = {"catalogue.pack": self.catalogue(root), "sites.pack": self.sites(root), "guards.z": self.guards(root)}
         for name, content in made.items():
             if content is not None:
                 target = Path(self._folder.name, name)
@@ -50,6 +50,11 @@ class CatalogueBuildHook(BuildHookInterface[Any]):
         if not (folder / "releases.txt").is_file():
             return None
         content: bytes = module_of(root, "sitepack").build_pack(folder)
+        return content
+
+    def guards(self, root: Path) -> bytes | None:
+        """The conditions of SGLang's messages, None where none were harvested."""
+        content: bytes | None = module_of(root, "guardfacts").packed(root / "patterns" / "sites" / "guards")
         return content
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import concurrent.futures
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from explain.authoring.harvest_guards import read_guards, wanted_places, write_guards
 from explain.authoring.harvest_merge import Merger
 from explain.authoring.harvest_module import Module, read_module
 from explain.authoring.harvest_tree import Tree, read_tree, version_key
@@ -45,7 +46,18 @@ def harvest(paths: Sequence[Path], output: Path, processes: int = 0) -> list[Pro
         versions[tree.version] = path
         merger.add(tree.version, tree.files, modules(tree, cache, problems, processes))
     merger.write(output)
+    wanted = wanted_places(output)
+    newest_first = sorted((version for version in versions if version in wanted), key=version_key, reverse=True)
+    write_guards(output / "guards", _guards([(versions[version], wanted[version]) for version in newest_first]))
     return problems
+
+
+def _guards(trees: Iterable[tuple[Path, dict[str, set[int]]]]) -> Iterator[tuple[str, int, tuple[str, ...]]]:
+    """The conditions of the places of each release. Its problems were told when it was read first."""
+    for path, wanted in trees:
+        tree, _ = read_tree(path)
+        if tree is not None:
+            yield from read_guards(tree, wanted)
 
 
 def modules(tree: Tree, cache: dict[str, Module | str], problems: list[Problem], processes: int) -> dict[str, Module]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from explain.expressions import expression
-from explain.model import Dropped, Finding, LaunchContext, Recovery
+from explain.model import Dropped, Finding, LaunchContext, Recovery, Stall
 from explain.render import places, plain, safe
 from explain.render.layout import Part
 from explain.render.text import clip, plural, sentence_list, shorten, wrap
@@ -30,8 +30,29 @@ def context_parts(context: LaunchContext, finding: Finding, room: int, *, lead: 
     parts = [Part("Stuck", tuple(line for words in finding.stuck[:2] for line in wrap(safe.line(words), room)))]
     if lead:
         parts.append(Part("Behind", tuple(line for words in context.unfinished for line in wrap(words, room))))
+        if context.stalled:
+            parts.append(Part("Silent", tuple(wrap(safe.line(stalled_words(context.stalled)), room))))
         parts.append(Part("Starts", tuple(shorten(wrap(starts_words(context), room, split=True), 3))))
     return [*parts, Part("After", tuple(wrap(after, room)))]
+
+
+def stalled_words(stall: Stall) -> str:
+    """What stopped, when, with how much left to do, and what shows it."""
+    last = f"line {stall.place.line}" + (f", {stall.place.time}" if stall.place.time else "")
+    until = f"line {stall.until.line}" + (f", {stall.until.time}" if stall.until.time else "")
+    if stall.kind == "starting":
+        words = (
+            f"the last step of the start was that {stall.step}; nothing new follows {last}, for "
+            f"{duration_words(stall.seconds)}, until {until}"
+        )
+    else:
+        load = [f"{plural(stall.running, 'request')} running"] if stall.running else []
+        load += [f"{stall.queued} queued"] if stall.queued else []
+        words = (
+            f"no batch for {duration_words(stall.seconds)}: the last one ({last}) had {' and '.join(load)}; the log "
+            f"goes on until {until}"
+        )
+    return "; ".join((words, *stall.because))
 
 
 def recovery_words(recovery: Recovery | None) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from explain.expressions import expression
 from explain.render import safe
 from explain.render.diff import example_lines
-from explain.render.text import Painter, clip, wrap
+from explain.render.text import Painter, clip, shorten, wrap
 from explain.values import dataclass
 
 INDENT = 2
@@ -28,6 +28,23 @@ class CodeLine:
     number: int
     text: str
     here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSource:
+    """What the user's own copy of SGLang has at the place of an error.
+
+    It raises where all `conditions` hold; `values` are those of their names that the log shows, `note` says whose
+    source it is where that may not be the log's.
+    """
+
+    code: Sequence[CodeLine] = ()
+    conditions: Sequence[str] = ()
+    values: Sequence[str] = ()
+    note: str = ""
+
+
+NO_SOURCE = OwnSource()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +108,17 @@ def code_part(code: Sequence[CodeLine], room: int, limit: int) -> Part:
         clip(f"{line.number:>{digits}} {'>' if line.here else ' '} {safe.clean(line.text)}", room) for line in shown
     )
     return Part("Code", lines, styles=tuple("bold" if line.here else "dim" for line in shown))
+
+
+def guard_part(source: OwnSource, room: int) -> Part:
+    """When the place of the error raises, one condition a line, with the values that the log shows."""
+    lines = []
+    for number, condition in enumerate(source.conditions):
+        last = number == len(source.conditions) - 1
+        lines += shorten(wrap(safe.line(condition) + ("" if last else ", and"), room, split=True), 3)
+    for words in (f"server arguments of these names: {', '.join(source.values)}" if source.values else "", source.note):
+        lines += wrap(safe.line(f"({words})"), room, split=True) if words else []
+    return Part("If", tuple(lines))
 
 
 def example(text: str, room: int, limit: int) -> Part:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from explain.model import Finding, Place, Report
 from explain.render import places, safe
 from explain.render.layout import rule
+from explain.render.terminal import stalled_block
 from explain.render.text import TIMES, Painter, clip
 from explain.render.verdict import one_line, title_of, verdict
 from explain.values import replace
@@ -45,6 +46,11 @@ def back(finding: Finding, seconds: float, *, width: int, painter: Painter) -> l
     """The server is ready again after a failure."""
     text = f"The server is back, {duration(seconds)} after: {title_of(finding)}"
     return [painter.paint(clip(text, width), "green")]
+
+
+def stalled(report: Report, *, width: int, painter: Painter) -> list[str]:
+    """The server stopped going on while its log does: since when, and what to do while it stands."""
+    return ["", *stalled_block(report, "The log", width, painter), ""]
 
 
 def brief_summary(report: Report, *, width: int, painter: Painter) -> list[str]:

@@ -7,37 +7,77 @@ counted. Text of the log stands in code only, with secrets masked: nothing of it
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from explain.expressions import expression
 from explain.model import Finding, LaunchContext, Report
 from explain.render import places, plain, safe
-from explain.render.context import ranks_words, recovery_words, starts_words
+from explain.render.context import duration_words, ranks_words, recovery_words, stalled_words, starts_words
+from explain.render.layout import NO_SOURCE, OwnSource
 from explain.render.text import plural
-from explain.render.verdict import title_of
+from explain.render.verdict import search_link, title_of
 
 _LONGEST = 120
 """Lines of the traceback."""
 _OTHERS = 12
 _ARGUMENTS = 60
+_LINK = expression(r"https://[\w./#?=&%-]+")
 _MARKUP = expression(r"([\\`*_{}\[\]<>()#+!|~&])")
 
 
-def render(report: Report, *, chosen: Mapping[str, Any] | None = None) -> bytes:
-    """The report as Markdown, UTF-8. `chosen` are the server arguments that differ from the defaults."""
+def render(
+    report: Report,
+    *,
+    chosen: Mapping[str, Any] | None = None,
+    worked_out: Collection[str] = (),
+    source: OwnSource = NO_SOURCE,
+    newest: str | None = None,
+) -> bytes:
+    """The report as Markdown, UTF-8. `chosen` are the server arguments that differ from the defaults,
+    `worked_out` those of them that the server may have set by itself.
+
+    `source` is what the user's own copy of SGLang has at the first cause, `newest` the newest release that is known.
+    What only a person can know is left as an open box or an open place of the form.
+    """
     first = report.findings[0] if report.findings else None
-    lines: list[str] = []
-    if first is None:
-        lines += ["No failure found.", ""]
-    else:
-        lines += [f"# {_words(title_of(first))}", "", "## Describe the bug", "", *_bug(report, first)]
-    lines += ["## Reproduction", "", *_reproduction(report.context, chosen or {})]
+    lines = [f"# [Bug] {_words(_title(report, first))}", "", "## Checklist", "", *_checklist(report, first, newest)]
+    lines += ["## Describe the bug", "", *_bug(report, first, source)]
+    lines += ["## Reproduction", "", *_reproduction(report.context, chosen or {}, worked_out)]
     lines += ["## Environment", "", *_environment(report)]
     return ("\n".join(lines).rstrip() + "\n").encode("utf-8", "replace")
 
 
-def _bug(report: Report, first: Finding) -> list[str]:
+def _title(report: Report, first: Finding | None) -> str:
+    stall = report.context.stalled
+    if stall is not None and (first is None or first.role != "cause"):
+        long = duration_words(stall.seconds)
+        return f"No batch for {long}" if stall.kind == "serving" else f"Server not ready, no step for {long}"
+    if first is not None:
+        return title_of(first)
+    return "; ".join(report.context.unfinished) or "No failure found"
+
+
+def _checklist(report: Report, first: Finding | None, newest: str | None) -> list[str]:
+    search = f": {search_link(first)}" if first is not None else ""
+    version = report.context.sglang_version
+    latest = f"newest known here: {newest}; this log: {version or 'not shown'}" if newest else "not known here"
+    return [
+        f"- [ ] Related issues were searched and none has a solution{search}",
+        f"- [ ] The latest release has the bug too \\({_words(latest)}\\)",
+        "- [ ] Environment and a minimal way to reproduce it are given below",
+        "- [ ] It is a bug and no question, and it is written in English",
+        "",
+    ]
+
+
+def _bug(report: Report, first: Finding | None, source: OwnSource) -> list[str]:
+    stall = report.context.stalled
+    silent = [("Silent", _words(stalled_words(stall)))] if stall is not None else []
+    late = [("Start-up", _words(words)) for words in report.context.unfinished]
+    if first is None:
+        told = [f"- {name}: {text}" for name, text in (*silent, *late)]
+        return [*(told or ["No failure found in this log."]), ""]
     lines = []
     if first.role != "cause":
         lines += ["The log does not hold the cause; this is the first thing that followed from it.", ""]
@@ -52,7 +92,13 @@ def _bug(report: Report, first: Finding) -> list[str]:
         ("Starts", _words(starts_words(report.context))),
         ("After it", _words(recovery_words(first.recovery))),
         *(("Stacks", _words(words)) for words in first.stuck),
-        *(("Start-up", _words(words)) for words in report.context.unfinished),
+        *late,
+        *silent,
+        *_known(first),
+        *(("Raised if", _code(condition)) for condition in source.conditions),
+        ("Server arguments of these names", ", ".join(_code(value) for value in source.values)),
+        ("Conditions read", _words(source.note)),
+        *(("Nearest known message", _code(words)) for words in first.near),
     ]
     lines += [f"- {name}: {text}" for name, text in facts if text]
     lines += ["", *_block(_traceback(first)), ""]
@@ -64,6 +110,20 @@ def _bug(report: Report, first: Finding) -> list[str]:
             lines.append(f"- {len(others) - _OTHERS} more")
         lines.append("")
     return lines
+
+
+def _known(first: Finding) -> list[tuple[str, str]]:
+    """What is known of the error: its record, or that SGLang itself prints it, and in which releases."""
+    record, site = first.record, first.site
+    facts = []
+    if record is not None:
+        facts.append(("Known as", f"{_code(record.slug)}, {_words(record.title or '')}".rstrip(", ")))
+        facts += [("See", safe.line(link)) for link in record.references[:2] if _LINK.fullmatch(link)]
+    elif site is None:
+        facts.append(("Known as", "neither a catalogued error nor a message of SGLang's own"))
+    if site is not None and (words := places.release_words(site)):
+        facts.append(("Message", _words(words)))
+    return facts
 
 
 def _traceback(finding: Finding) -> str:
@@ -82,20 +142,22 @@ def _brief(finding: Finding) -> str:
     return places.error_words(finding)[:160]
 
 
-def _reproduction(context: LaunchContext, chosen: Mapping[str, Any]) -> list[str]:
+def _reproduction(context: LaunchContext, chosen: Mapping[str, Any], worked_out: Collection[str]) -> list[str]:
     lines = []
     if context.command:
         lines += [*_block(context.command), ""]
     if context.model:
         lines += [f"Model: {_code(safe.line(context.model))}", ""]
-    if chosen:
-        shown = [
-            f"{name}={plain.masked(value, name)!r}"
-            for name, value in list(chosen.items())[:_ARGUMENTS]
-            if name != "model_path"
-        ]
+    others = [name for name in chosen if name != "model_path"]
+    for title, names in (
+        ("Server arguments that differ from the defaults:", [one for one in others if one not in worked_out]),
+        ("Also set, by hand or by the server itself:", [one for one in others if one in worked_out]),
+    ):
+        shown = [f"{name}={plain.masked(chosen[name], name)!r}" for name in names[:_ARGUMENTS]]
+        if len(names) > len(shown):
+            shown.append(f"… {len(names) - len(shown)} more")
         if shown:
-            lines += ["Server arguments that differ from the defaults:", "", *_block("\n".join(shown)), ""]
+            lines += [title, "", *_block("\n".join(shown)), ""]
     if not lines:
         lines += ["The log shows neither the launch command nor the server arguments.", ""]
     return lines
@@ -104,6 +166,7 @@ def _reproduction(context: LaunchContext, chosen: Mapping[str, Any]) -> list[str
 def _environment(report: Report) -> list[str]:
     context = report.context
     facts = [
+        ("Output of `python3 -m sglang.check_env`", "_run it where the server runs and paste it here_"),
         ("SGLang", _code(context.sglang_version) if context.sglang_version else "not shown by the log"),
         *(("", _words(evidence)) for evidence in context.version_evidence[:3]),
         ("GPU", _code(context.gpu) if context.gpu else ""),

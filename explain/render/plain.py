@@ -21,6 +21,7 @@ from explain.model import (
     Recovery,
     Report,
     SiteInfo,
+    Stall,
     Stats,
 )
 from explain.render import safe
@@ -198,6 +199,20 @@ def context(value: LaunchContext) -> dict[str, Any]:
             for change in value.changes
         ],
         "unfinished": [text(words) for words in value.unfinished],
+        "stalled": None if value.stalled is None else stall(value.stalled),
+    }
+
+
+def stall(value: Stall) -> dict[str, Any]:
+    return {
+        "kind": value.kind,
+        "seconds": round(value.seconds, 3),
+        "place": place(value.place),
+        "until": place(value.until),
+        "running": value.running,
+        "queued": value.queued,
+        "step": value.step,
+        "because": [text(words) for words in value.because],
     }
 
 

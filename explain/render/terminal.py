@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from explain.model import Report
 from explain.render import places, safe
-from explain.render.layout import INDENT, MAX_PROSE, CodeLine, rule
+from explain.render.context import duration_words, stalled_words
+from explain.render.layout import INDENT, MAX_PROSE, NO_SOURCE, OwnSource, rule
 from explain.render.text import Painter, clip, plural, sentence_list, wrap
 from explain.render.verdict import one_line, server_words, style_of, verdict
 
@@ -15,11 +14,11 @@ _BRIEF = 8
 _ROLE_WIDTH = 13
 
 
-def render(report: Report, *, width: int, color: bool, show_all: bool = False, code: Sequence[CodeLine] = ()) -> str:
+def render(report: Report, *, width: int, color: bool, show_all: bool = False, source: OwnSource = NO_SOURCE) -> str:
     """The whole report as text that ends in a line feed.
 
     `width` is that of the terminal in columns; prose is set in at most 100 of them. With `show_all`, every
-    finding is shown in full, warnings and noise too. `code` is the source around the first cause, from the
+    finding is shown in full, warnings and noise too. `source` is that at the first cause, from the
     user's own copy. Text of the log is clean and masked.
     """
     painter = Painter(color)
@@ -34,7 +33,7 @@ def render(report: Report, *, width: int, color: bool, show_all: bool = False, c
         others = [
             index for index in range(1, len(report.findings)) if show_all or report.findings[index].caused_by != cause
         ]
-        last = verdict(report, cause, width=width, painter=painter, full=show_all, code=code)
+        last = verdict(report, cause, width=width, painter=painter, full=show_all, source=source)
     lines = [*_others(report, others, width, painter, show_all), *last]
     return "\n".join(lines) + "\n"
 
@@ -102,9 +101,15 @@ def _no_cause(report: Report, width: int, painter: Painter) -> list[str]:
     if not consequences and not report.advice:
         if not report.stats.lines and not any(one.bytes for one in report.sources):
             return wrap(f"Nothing to explain: {where} holds no text.", min(width, MAX_PROSE))
+        if report.context.unfinished:
+            lines = [rule("A RANK DID NOT FINISH", width, painter, "yellow")]
+            words = f"No error stands in {where} ({read}), but {'; '.join(report.context.unfinished)}."
+            return [*lines, *(" " * INDENT + line for line in wrap(safe.line(words), prose))]
         doubt = " What could not be read may hold one." if report.problems else ""
         return wrap(f"No failure found in {where} ({read}).{doubt}", min(width, MAX_PROSE))
     server = server_words(report.context)
+    if report.context.stalled:
+        return stalled_block(report, where, width, painter)
     lines = [rule("THE CAUSE IS NOT IN THIS LOG", width, painter, "yellow")]
     if consequences:
         intro = f"{where} ({read}) shows that something failed, but only what followed from it:"
@@ -114,10 +119,39 @@ def _no_cause(report: Report, width: int, painter: Painter) -> list[str]:
             lines.append(" " * INDENT + f"  … {len(consequences) - 6} more; --all shows everything")
     else:
         lines += [" " * INDENT + line for line in wrap(f"{where} ({read}) does not hold the error itself.", prose)]
+    for one in report.context.unfinished:
+        lines += [" " * INDENT + line for line in wrap(safe.line(f"{one}."), prose)]
     if server:
         lines.append(" " * INDENT + painter.paint(f"Server: {server}", "dim"))
+    return [*lines, *_advice(report, prose, painter)]
+
+
+def stalled_block(report: Report, where: str, width: int, painter: Painter) -> list[str]:
+    """What stopped going on, where no error says why. `where` names the log."""
+    stall = report.context.stalled
+    if stall is None:
+        return []
+    prose = min(width, MAX_PROSE) - INDENT
+    long = duration_words(stall.seconds).upper()
+    heading = f"NO BATCH FOR {long}" if stall.kind == "serving" else f"NOT READY, NO STEP FOR {long}"
+    lines = [rule(heading, width, painter, "yellow")]
+    texts = [f"{where}: {stalled_words(stall)}.", *(f"{one}." for one in report.context.unfinished)]
+    if not report.findings or report.findings[0].role != "cause":
+        texts[0] += " No error in this log says why."
+    for one in texts:
+        lines += [" " * INDENT + line for line in wrap(safe.line(one), prose)]
+    if server := server_words(report.context):
+        lines.append(" " * INDENT + painter.paint(f"Server: {server}", "dim"))
+    return [*lines, *_advice(report, prose, painter)] if report.advice else lines
+
+
+def _advice(report: Report, prose: int, painter: Painter) -> list[str]:
     advice = report.advice or ("Run again on the whole log of every node, from the start of the server to its end.",)
-    lines += ["", " " * INDENT + painter.paint("What to look for", "bold")]
+    stalled = report.context.stalled is not None
+    lines = [
+        "",
+        " " * INDENT + painter.paint("What to do, and what to send" if stalled else "What to look for", "bold"),
+    ]
     for number, text in enumerate(advice, 1):
         first, *rest = wrap(safe.block(text), prose - 3) or [""]
         lines.append(f"{' ' * INDENT}{number}. {first}")

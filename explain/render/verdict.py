@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from urllib.parse import quote_plus
 
 from explain.model import Finding, LaunchContext, Report
@@ -13,11 +12,13 @@ from explain.render.layout import (
     INDENT,
     LABEL,
     MAX_PROSE,
-    CodeLine,
+    NO_SOURCE,
+    OwnSource,
     Part,
     code_part,
     example,
     fixes,
+    guard_part,
     lay_out,
     rule,
 )
@@ -82,9 +83,10 @@ def verdict(
     width: int,
     painter: Painter,
     full: bool = False,
-    code: Sequence[CodeLine] = (),
+    source: OwnSource = NO_SOURCE,
 ) -> list[str]:
-    """The lines of the verdict on finding `index`, its rule and title first. `code` is the source around it.
+    """The lines of the verdict on finding `index`, its rule and title first. `source` is what the user's copy
+    has there.
 
     Fits `SCREEN` lines unless `full` is set or the fixes alone are longer; where prose had to go, the
     last line says how to see all of it.
@@ -93,7 +95,7 @@ def verdict(
     room = min(width, MAX_PROSE) - INDENT - LABEL
     body: list[str] = []
     for step in (_FULL,) if full else _STEPS:
-        body = lay_out(_parts(report, index, step, room, code), painter)
+        body = lay_out(_parts(report, index, step, room, source), painter)
         if finding.record and step not in (_FULL, _STEPS[0]):
             body += lay_out([Part("More", (f"sglang-explain show {finding.record.slug}",))], painter)
         if len(body) + 3 <= SCREEN:
@@ -109,13 +111,14 @@ def verdict(
     ]
 
 
-def _parts(report: Report, index: int, limits: Limits, room: int, code: Sequence[CodeLine]) -> list[Part]:
+def _parts(report: Report, index: int, limits: Limits, room: int, source: OwnSource) -> list[Part]:
     finding = report.findings[index]
     return [
         part
         for part in (
             *_facts(report, finding, limits, room),
-            code_part(code, room, limits.code),
+            code_part(source.code, room, limits.code),
+            guard_part(source, room),
             *_explanation(finding, limits, room),
             *_links(finding, limits, room, report.context.sglang_version),
             *_aftermath(report, index, limits, room),
@@ -201,11 +204,13 @@ def _without_record(finding: Finding, room: int) -> list[Part]:
         if finding.frames:
             text += " The frames above lead from the place where it was raised to its callers."
     parts = [Part("Meaning", tuple(wrap(text, room)), loose=True)]
-    near = tuple(clip(safe.line(name), room) for name in finding.near[:3])
-    return [*parts, Part("Nearest", near, loose=True), Part("Search", (_search_link(finding),), loose=True)]
+    near = [line for words in finding.near[:3] for line in shorten(wrap(safe.line(words), room, split=True), 3)]
+    if any("[-" in words or "{+" in words for words in finding.near):
+        near += wrap("([-…-] are the words of the known message, {+…+} those of this log)", room)
+    return [*parts, Part("Nearest", tuple(near), loose=True), Part("Search", (search_link(finding),), loose=True)]
 
 
-def _search_link(finding: Finding) -> str:
+def search_link(finding: Finding) -> str:
     """A search of SGLang's issues for the words of the error; what may differ from run to run is left out."""
     words = re.findall(r"(?<![\w/*.'-])[A-Za-z_]{2,}(?![\w/*'])", safe.line(finding.message[:2_000]))
     if not words and finding.frames:

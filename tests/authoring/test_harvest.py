@@ -319,15 +319,21 @@ def test_the_same_sources_give_the_same_bytes(tmp_path: Path) -> None:
     ]
     harvest(folders, tmp_path / "one")
     harvest(folders[::-1], tmp_path / "two")
-    one = {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()}
-    assert one == {path.name: path.read_bytes() for path in (tmp_path / "two").iterdir()}
+    one, two = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()}
+        for name in ("one", "two")
+    )
+    assert one == two
     assert (tmp_path / "one" / "releases.txt").read_text() == "1.0.0\n1.0.1\n"
 
 
 def test_no_source_code_is_kept(tmp_path: Path) -> None:
-    source = "def check(a):\n    secret_value = a.secret_call()\n    assert secret_value.other_call() > 41\n"
+    source = (
+        "def check(a):\n    secret_value = a.secret_call()\n    assert secret_value.other_call() > 41\n"
+        "    if secret_value.other_call(3)[7]:\n        raise ValueError('a lamp')\n"
+    )
     index(tmp_path, tree(tmp_path, "1.0.0", {"srt/managers/lamp.py": source}))
-    written = "".join(path.read_text() for path in (tmp_path / "index").iterdir())
+    written = "".join(path.read_text() for path in (tmp_path / "index").rglob("*") if path.is_file())
     assert "secret" not in written and "other_call" not in written
 
 
@@ -341,3 +347,63 @@ def test_releases_sort_by_number() -> None:
 def test_a_file_that_does_not_parse_raises_what_the_harvest_catches(source: str) -> None:
     with pytest.raises((SyntaxError, ValueError, RecursionError, MemoryError)):
         read_module(source)
+
+
+# --------------------------------------------------------------------------- conditions
+
+
+GUARDED = {
+    "srt/lamp.py": """
+        def check(self, server_args, name, size):
+            if server_args.tp_size % server_args.dp_size != 0:
+                raise ValueError("the lamps do not fit")
+            if any(one for one in size):
+                if not name:
+                    raise ValueError("one lamp is odd")
+            if all(x for x in size):
+                raise ValueError("all lamps are odd")
+            raise ValueError("no lamp at all")
+        """,
+    "version.py": '__version__ = "1.0.0"',
+}
+
+
+def guarded(folder: Path, version: str, text: str | None = None) -> Path:
+    for name, body in GUARDED.items():
+        path = folder / version / "sglang" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text if text is not None and name == "srt/lamp.py" else body))
+    (folder / version / "sglang" / "version.py").write_text(f'__version__ = "{version}"\n')
+    return folder / version
+
+
+def test_the_conditions_of_messages_are_harvested_from_the_newest_release_that_has_them(tmp_path: Path) -> None:
+    later = """
+        def check(self, server_args, name, size):
+            pass
+            if self.server_args.lamps > size:
+                raise ValueError("the lamps do not fit")
+        """
+    assert not harvest([guarded(tmp_path, "1.0.0"), guarded(tmp_path, "1.0.1", later)], tmp_path / "index")
+    assert (tmp_path / "index" / "guards" / "srt.tsv").read_text().splitlines() == [
+        "# sglang/srt/lamp.py",
+        "5\tlamps is greater than size",
+        "7\t…\tname is not set",
+    ]
+
+
+def test_the_packed_conditions_are_those_of_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from explain import guardfacts
+
+    assert not harvest([guarded(tmp_path, "1.0.0")], tmp_path / "index")
+    content = guardfacts.packed(tmp_path / "index" / "guards")
+    assert content is not None and guardfacts.packed(tmp_path) is None
+    (tmp_path / "guards.z").write_bytes(content)
+    for shipped, checkout in (("none", "index/guards"), ("guards.z", "none")):
+        monkeypatch.setattr(guardfacts, "SHIPPED", tmp_path / shipped)
+        monkeypatch.setattr(guardfacts, "CHECKOUT", tmp_path / checkout)
+        assert guardfacts.conditions_at("sglang/srt/lamp.py", 4) == ("tp_size % dp_size is not 0",)
+        assert guardfacts.conditions_at("sglang/srt/lamp.py", 5) == ()
+        assert guardfacts.conditions_at("srt/lamp.py", 4) == () == guardfacts.conditions_at("sglang/srt/other.py", 4)
+    (tmp_path / "guards.z").write_bytes(content[:20])
+    assert guardfacts.conditions_at("sglang/srt/lamp.py", 4) == ()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from explain.defaults import chosen_arguments
+from explain.defaults import chosen_arguments, worked_out
 from explain.render import markdown
+from explain.render.layout import OwnSource
 from tests.contexts.servers import STORIES, Server, made_worse
 from tests.helpers import explain_text
 
@@ -20,7 +21,9 @@ def test_a_bug_report_has_what_the_form_asks_for() -> None:
     (server,) = made_worse("0.5.10")
     text = shown(server.text)
     headings = re.findall(r"^#+ .*$", text, re.MULTILINE)
-    assert headings[1:] == ["## Describe the bug", "## Reproduction", "## Environment"]
+    assert headings[0].startswith("# [Bug] ")
+    assert headings[1:] == ["## Checklist", "## Describe the bug", "## Reproduction", "## Environment"]
+    assert text.count("- [ ] ") == 4 and "python3 -m sglang.check_env" in text
     assert "Traceback (most recent call last):\n  File" in text
     assert text.count("Traceback (most recent call last)") == 1
     assert "4 starts in this log, 4 of them failed" in text
@@ -66,6 +69,22 @@ def test_secrets_are_masked() -> None:
     assert "very-secret" not in shown(server.text)
 
 
+def test_what_the_server_may_have_set_itself_stands_apart() -> None:
+    args = {"tp_size": 4, "page_size": 64, "attention_backend": "fa3", "mem_fraction_static": 0.8}
+    chosen = chosen_arguments(args, "0.5.23")
+    assert chosen == args
+    assert worked_out(chosen, "0.5.23", None) == {"page_size", "attention_backend", "mem_fraction_static"}
+    command = "python3 -m sglang.launch_server --tp 4 --mem-fraction-static=0.8"
+    assert worked_out(chosen, "0.5.23", command) == {"page_size", "attention_backend"}
+    server = Server("0.5.23", tp=4)
+    server.start()
+    report = explain_text(server.text)
+    text = markdown.render(report, chosen=chosen, worked_out=worked_out(chosen, "0.5.23", command)).decode()
+    first, second = text.split("Also set, by hand or by the server itself:")
+    assert "differ from the defaults:\n\n```\ntp_size=4\nmem_fraction_static=0.8\n```" in first
+    assert "page_size=64\nattention_backend='fa3'" in second
+
+
 def test_defaults_are_those_of_the_release() -> None:
     args = {
         "tp_size": 1,
@@ -77,3 +96,57 @@ def test_defaults_are_those_of_the_release() -> None:
     assert set(chosen_arguments(args, "0.4.4")) == {"schedule_policy"}
     assert set(chosen_arguments(args, "0.5.10")) == {"schedule_policy", "page_size"}
     assert chosen_arguments({"tp_size": 8}, None) == {"tp_size": 8}
+
+
+UNKNOWN = "ValueError: Not enough memory left. Please try to increase the --mem-fraction-static or lower it."
+
+
+def unknown(release: str = "0.5.10", tp: int = 1, **args: object) -> Server:
+    server = Server(release, tp=tp, **args)
+    server.start()
+    for rank in server.ranks:
+        server.exception(rank, [("sglang/srt/layers/odd.py", 7, "split", "raise ValueError(text)")], UNKNOWN)
+    server.sigquit()
+    return server
+
+
+def test_an_unknown_error_is_called_one_and_its_nearest_messages_stand_in_the_report() -> None:
+    text = shown(unknown(tp=4).text)
+    assert "# [Bug] ValueError: Not enough memory left" in text
+    assert "TP0 to TP3 \\(4 times\\)" in text and text.count("Traceback (most recent call last)") == 1
+    assert "- Known as: neither a catalogued error nor a message of SGLang's own" in text
+    assert "Nearest known message: `Not enough memory {+left+}" in text
+
+
+def test_a_known_error_is_named_by_its_record() -> None:
+    (server,) = made_worse("0.5.10")
+    assert "- Known as: `graph-capture-out-of-memory`, " in shown(server.text)
+
+
+def test_when_it_is_raised_stands_in_the_report() -> None:
+    source = OwnSource((), ("tp_size % dp_size is not 0", "x < `y`"), ("tp_size=4",), "as SGLang 0.5.11 here has it")
+    text = markdown.render(explain_text(unknown().text), source=source).decode()
+    assert "- Raised if: `tp_size % dp_size is not 0`\n- Raised if: `` x < `y` ``\n" in text
+    assert "`tp_size=4`" in text and "as SGLang 0.5.11 here has it" in text
+
+
+def test_releases_are_compared() -> None:
+    text = markdown.render(explain_text(unknown().text), newest="0.5.23").decode()
+    assert "newest known here: 0.5.23; this log: 0.5.10" in text
+
+
+def test_a_log_without_a_failure_is_no_invented_bug() -> None:
+    text = shown("[2026-11-30 08:00:00] all is well\n")
+    assert "# [Bug] No failure found" in text and "No failure found in this log." in text
+    assert "The log shows neither the launch command nor the server arguments." in text
+
+
+def test_secrets_of_a_launch_command_are_masked_in_every_place() -> None:
+    server = unknown(api_key="sk-very-secret-0123456789", tp=2)
+    secrets = ("sk-very-secret-0123456789", "hf_verysecretverysecretverysecret00")
+    server.lines.insert(
+        0, f"+ HF_TOKEN={secrets[1]} python3 -m sglang.launch_server --model-path m --api-key={secrets[0]} --tp 2"
+    )
+    server.exception("", [("sglang/srt/a.py", 7, "f", f"login('{secrets[1]}')")], f"ValueError: bad key {secrets[0]}")
+    text = shown(server.text)
+    assert "sglang.launch_server --model-path m" in text and not any(secret in text for secret in secrets)

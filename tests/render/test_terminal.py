@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from explain.model import Frame, LaunchContext, Place, Report, Source, Stats
 from explain.render.diff import DiffLine, example_lines
-from explain.render.layout import CodeLine
+from explain.render.layout import CodeLine, OwnSource
 from explain.render.places import package_path, rank_words, release_words
 from explain.render.terminal import render
 from explain.render.text import TIMES, text_width, wrap
@@ -100,7 +100,7 @@ def test_a_site_without_a_record_is_named() -> None:
 
 def test_the_source_around_the_cause_is_shown() -> None:
     code = [CodeLine(number, f"line {number}\x1b[31m", number == 262) for number in range(258, 267)]
-    text = render(report(unexplained(site=SITE)), width=80, color=False, code=code)
+    text = render(report(unexplained(site=SITE)), width=80, color=False, source=OwnSource(code))
     assert "262 > line 262" in text and "261   line 261" in text and "\x1b" not in text
 
 
