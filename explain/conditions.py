@@ -13,7 +13,8 @@ from explain.expressions import expression
 from explain.gpus import generation_of
 from explain.headroom import Headroom
 from explain.model import LaunchContext
-from explain.registry import registry
+from explain.pins import PINS, pinned
+from explain.registry import registry, releases_of
 from explain.values import dataclass, fields_of
 
 KEYS = ("args", "release", "memory", "captures", "gpu", "limits", "load", "not", "any")
@@ -23,6 +24,8 @@ LIMITS = (
     *("max_total_num_tokens", "chunked_prefill_size", "max_prefill_tokens"),
     *("max_running_requests", "context_len"),
 )
+OF_RELEASE = ("release", "one_release", *PINS)
+"""What is known of the server's release."""
 LOAD = ("running", "half_running", "queued", "token_usage")
 """What the last decode batch line before the failure says."""
 _NUMBER = expression(r"-?\d+(?:\.\d+)?")
@@ -43,6 +46,14 @@ class Facts:
     context: LaunchContext
     headroom: Headroom | None
     captures: Mapping[str, str]
+
+    def of_release(self, name: str) -> str | None:
+        """The release as the log tells it, maybe a range; the one release; the version of a package that it, or each of
+        them, asks for (`explain/pins.py`)."""
+        releases = releases_of(self.context.sglang_version)
+        if name in ("release", "one_release"):
+            return self.context.sglang_version if len(releases) == 1 or (releases and name == "release") else None
+        return pinned(name, releases) if name in PINS else None
 
     @property
     def load(self) -> dict[str, float]:
@@ -150,18 +161,6 @@ def _read(text: str | None) -> Any:
     if text is not None and _NUMBER.fullmatch(text):
         return float(text) if "." in text else int(text)
     return text
-
-
-def releases_of(version: str | None) -> tuple[int, ...]:
-    """The numbers of the releases that `0.5.6` or `0.5.6 to 0.5.9` names."""
-    if not version:
-        return ()
-    versions = list(registry().versions)
-    first, _, last = version.partition(" to ")
-    if (last or first) not in versions:
-        return ()
-    low = versions.index(first) if first in versions else 0
-    return tuple(range(low, versions.index(last or first) + 1))
 
 
 def _release(wanted: Mapping[str, Any], version: str | None) -> bool | None:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from explain.conditions import releases_of
-from explain.registry import FlagInfo, registry
+from explain.registry import FlagInfo, registry, releases_of
 
 _NEVER = frozenset({"random_seed", "nccl_port", "server_uuid", "served_model_name", "tokenizer_path"})
 """Arguments that differ from start to start, or repeat another one."""

@@ -1,8 +1,9 @@
 """Solutions in the order, with the figures and without the ones that this server already has.
 
 A record's `fits` say so for the cases its author thought of. For all others the flags that a solution names
-are held against the server arguments and the release: what is in place already, or not to be had, goes to the
-end with a note. Where the log does not tell, the record's own order stands.
+are held against the server arguments: what is in place already goes to the end with a note. All of them are worded
+for the release of the log, and what it does not have goes to the end as well. Where the log does not tell, the
+record's own order stands.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from explain.conditions import Facts, holds
 from explain.expressions import expression
 from explain.headroom import headroom_of
 from explain.model import Dropped, Finding, LaunchContext
+from explain.releasewords import DIFFUSION, worded
 
 _SLOT = expression(r"\{(?P<name>[a-z][\w/]*)(?::(?P<digits>\d))?\}")
 _SIZE = expression(r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>[KMG]i?B)")
@@ -32,6 +34,7 @@ def fitted(finding: Finding, context: LaunchContext) -> tuple[tuple[str, ...], t
     record = finding.record
     if record is None:
         return finding.solutions, ()
+    diffusion = record.area == DIFFUSION
     facts = Facts(context, headroom_of(context, _missing(finding.captures)), finding.captures)
     texts = dict(enumerate(record.solutions))
     first: list[int] = []
@@ -54,23 +57,30 @@ def fitted(finding: Finding, context: LaunchContext) -> tuple[tuple[str, ...], t
             (first if fit.then == "first" else last).append(fit.solution)
     if len(dropped) == len(texts):
         dropped.clear()
+    said = {index: worded(text, context.sglang_version, diffusion=diffusion) for index, text in texts.items()}
     kept = [index for index in texts if index not in dropped]
-    notes = {index: note_on(texts[index], context, fitted=index in done) for index in kept}
-    plain = [index for index in kept if not notes[index]]
+    there = {index: None if index in done else note_on(said[index].text, context) for index in kept}
+    behind = {index for index in kept if there[index] or said[index].vain}
+    plain = [index for index in kept if index not in behind]
     order = [index for index in first if index in plain]
     order += [index for index in plain if index not in first and index not in last]
     order += [index for index in last if index in plain]
-    order += [index for index in kept if notes[index]]
+    order += [index for index in kept if index in behind]
     return (
-        tuple(f"{texts[index]} [{notes[index]}]" if notes.get(index) else texts[index] for index in order),
-        tuple(Dropped(record.solutions[index], reason) for index, reason in sorted(dropped.items())),
+        tuple(_noted(said[index].text, there[index], said[index].lacking) for index in order),
+        tuple(Dropped(said[index].text, reason) for index, reason in sorted(dropped.items())),
     )
+
+
+def _noted(text: str, *notes: str | None) -> str:
+    return " ".join((text, *(f"[{note}]" for note in notes if note)))
 
 
 def filled(text: str, facts: Facts) -> str | None:
     """`text` with its slots filled; None where the log does not tell one of them.
 
-    A slot is a capture, a memory figure or a server argument; `{name:1}` rounds to one decimal.
+    A slot is a capture, a memory figure, a server argument, or what the release is and asks for; `{name:1}` rounds to
+    one decimal.
     """
     missing = False
 
@@ -96,7 +106,7 @@ def _value(name: str, facts: Facts) -> Any:
     for one in name.split("/"):
         if facts.context.server_args.get(one) is not None:
             return facts.context.server_args[one]
-    return facts.context.limits.get(name, facts.load.get(name))
+    return facts.context.limits.get(name, facts.load.get(name, facts.of_release(name)))
 
 
 def _missing(captures: Mapping[str, str]) -> float:

@@ -11,6 +11,7 @@ from explain.launch import LaunchReader
 from explain.lifetimes import context_of, start_of
 from explain.model import Finding, LaunchContext
 from explain.recovery import recovery
+from explain.releasewords import shown
 from explain.seen import Seen
 from explain.stacks import odd_ones
 from explain.values import replace
@@ -60,4 +61,5 @@ def _one(finding: Finding, place: Seen, launch: LaunchReader, names: Sequence[st
     stuck: tuple[str, ...] = ()
     if _HANG.search(finding.message) and (start := start_of(launch, place)) is not None:
         stuck = odd_ones(start.stacks, context.ranks)
-    return replace(finding, solutions=solutions, dropped=dropped, recovery=after, stuck=stuck)
+    record = shown(finding.record, context.sglang_version) if finding.record is not None else None
+    return replace(finding, record=record, solutions=solutions, dropped=dropped, recovery=after, stuck=stuck)

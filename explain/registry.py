@@ -6,7 +6,7 @@ of its spellings; `--flag=value` and the two spellings of a word break are under
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -21,7 +21,8 @@ class FlagInfo:
     """One spelling of a command-line flag.
 
     `command` is `server`, `diffusion`, or the module whose flag it is. `releases` are all releases that have
-    this spelling; `alias_of` is the flag's first spelling. `defaults` maps releases (`0.5.1..0.5.3`) to the
+    this spelling; `alias_of` is the flag's first spelling. `choices_in` maps releases to the values that only they
+    take, where that changed. `defaults` maps releases (`0.5.1..0.5.3`) to the
     default they have, with several entries where it changed. `renamed_to` is what a deprecated flag tells to
     use instead.
     """
@@ -33,6 +34,7 @@ class FlagInfo:
     releases: tuple[str, ...]
     gone: bool
     choices: tuple[Any, ...] = ()
+    choices_in: Mapping[str, tuple[Any, ...]] = values.field(default_factory=dict)
     defaults: Mapping[str, Any] = values.field(default_factory=dict)
     renamed_to: str = ""
     deprecated: bool = False
@@ -94,6 +96,20 @@ class Registry:
         rows = (row for rows in self._flags.values() for row in rows)
         return tuple(self._info(row) for row in rows if row["command"] == "server" and not row.get("alias_of"))
 
+    def same_flags(self) -> Iterator[tuple[str, str]]:
+        """Pairs of names of one option of the server: its aliases, and what SGLang's own notices tell to use instead
+        where that does the same (`--cuda-graph-backend-prefill disabled` for one that was a switch)."""
+        rows = [row for rows in self._flags.values() for row in rows if row["command"] == "server"]
+        fields = {row["flag"]: _field(row) for row in rows}
+        for row in rows:
+            renamed = row.get("renamed_to", "")
+            if "=" in renamed and not set("{<") & set(renamed):
+                yield row["flag"], renamed.replace("=", " ")
+            elif renamed and fields.get(renamed) == _field(row):
+                yield row["flag"], renamed
+            for alias in row.get("aliases", ()):
+                yield row["flag"], alias
+
     def _info(self, row: Mapping[str, Any]) -> FlagInfo:
         releases = self._releases(row["releases"])
         default = row.get("defaults") or ({row["releases"]: row["default"]} if "default" in row else {})
@@ -101,15 +117,25 @@ class Registry:
             name=row["flag"],
             command=row["command"],
             aliases=tuple(row.get("aliases", ())),
-            field=row.get("field") or row["flag"].lstrip("-").replace("-", "_"),
+            field=_field(row),
             releases=releases,
             gone=releases[-1] != self._pack.versions[-1],
             choices=tuple(row.get("choices", ())),
+            choices_in={releases: tuple(values) for releases, values in row.get("choices_in", {}).items()},
             defaults=default,
             renamed_to=row.get("renamed_to", ""),
             deprecated=bool(row.get("deprecated")),
             alias_of=row.get("alias_of", ""),
         )
+
+    def choice_releases(self, info: FlagInfo, value: str) -> tuple[frozenset[str], frozenset[str]] | None:
+        """The releases in which a flag takes a value, and those in which it is known what it takes.
+
+        None where no release lists the value, or all of them do.
+        """
+        named = {releases: frozenset(self._releases(releases)) for releases in info.choices_in}
+        having = [named[releases] for releases, values in info.choices_in.items() if value in map(str, values)]
+        return (frozenset().union(*having), frozenset().union(*named.values())) if having else None
 
     def environment_info(self, name: str) -> EnvironmentInfo | None:
         row = self._environment.get(name.strip().lstrip("$").partition("=")[0])
@@ -132,6 +158,10 @@ class Registry:
         return self._pack.versions
 
 
+def _field(row: Mapping[str, Any]) -> str:
+    return str(row.get("field") or row["flag"].lstrip("-").replace("-", "_"))
+
+
 def normalised(flag: str) -> str:
     """A flag as the index spells it: two dashes, dashes between words, no value."""
     return "--" + flag.strip().partition("=")[0].strip().lstrip("-").replace("_", "-")
@@ -141,6 +171,19 @@ def normalised(flag: str) -> str:
 def registry() -> Registry:
     """The shipped registry; without entries where no index was built."""
     return Registry(shipped_pack())
+
+
+@lru_cache(maxsize=64)
+def releases_of(version: str | None) -> tuple[int, ...]:
+    """The numbers of the releases that `0.5.6` or `0.5.6 to 0.5.9` names."""
+    if not version:
+        return ()
+    versions = list(registry().versions)
+    first, _, last = version.partition(" to ")
+    if (last or first) not in versions:
+        return ()
+    low = versions.index(first) if first in versions else 0
+    return tuple(range(low, versions.index(last or first) + 1))
 
 
 def flag_info(flag: str) -> FlagInfo | None:

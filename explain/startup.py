@@ -24,7 +24,7 @@ _STEPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     for pattern, step in (
         (r"Load weight begin\b", "weights_begin"),
         (r"Load weight end\b", "weights_end"),
-        (r"Memory pool end\b", "pool_end"),
+        (r"Memory pool end\b|Post-capture KV sizing: KV cache allocated\b", "pool_end"),
         (r"Capture [\w ]*graph begin\b", "graph_begin"),
         (r"Capture [\w ]*graph end\b", "graph_end"),
         (r"Init torch distributed ends\b|Memory baseline taken\b", "distributed"),
@@ -33,7 +33,7 @@ _STEPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 _TYPE = expression(r"\btype=(?P<type>\w+)")
 _QUANT = expression(r"\bquant=(?P<quant>[\w.-]+)")
 _POOL = expression(
-    r"KV Cache (?:is allocated|VA upper bound)\. (?:dtype: (?P<dtype>[\w.]+), )?"
+    r"KV Cache is allocated\. (?:dtype: (?P<dtype>[\w.]+), )?"
     r"#tokens: (?P<tokens>\d{1,15})(?!\d)"
     r"(?:, K size: (?P<k>{0}) GB, V size: (?P<v>{0}) GB|, KV size: (?P<kv>{0}) GB)?".replace("{0}", _SIZE)
 )
@@ -88,7 +88,10 @@ def memory_step(text: str) -> Step | None:
 
 
 def kv_pool(text: str) -> tuple[int, float, str | None] | None:
-    """(tokens, size in GB, number format) of a KV pool."""
+    """(tokens, size in GB, number format) of a KV pool.
+
+    `KV Cache VA upper bound` is a range of addresses: the memory comes behind graph capture.
+    """
     found = _POOL.search(text)
     if found is None:
         return None

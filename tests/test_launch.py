@@ -223,6 +223,9 @@ def test_a_request_error_leaves_the_server_serving() -> None:
          ("graph_end", 4.1, 0.3, None, None)),
         (memory_step, "LoRA adapter loading starts: x. avail mem=3.00 GB", None),
         (kv_pool, "KV Cache is allocated. #tokens: 10, KV size: 26.30 GB", (10, 26.3, None)),
+        (kv_pool, "KV Cache VA upper bound. dtype: torch.bfloat16, #tokens: 10, KV size: 26.30 GB", None),
+        (memory_step, "Post-capture KV sizing: KV cache allocated. dtype: torch.bfloat16, #tokens: 9, KV size: 4.10 GB, "
+         "avail mem=7.90 GB", ("pool_end", 7.9, None, None, None)),
         (attention_backend, "MLA optimization is turned on. Use fa3 backend.", "fa3"),
         (attention_backend, "MLA optimization is turned on. Use flashinfer mla backend.", "flashinfer"),
         (attention_backend, "Attention backend not explicitly specified. Use fa3 backend by default.", "fa3"),

@@ -31,6 +31,8 @@ class History:
     newest: Any
     releases: list[int] = field(default_factory=list)
     defaults: dict[str, list[int]] = field(default_factory=dict)
+    choices: dict[str, list[int]] = field(default_factory=dict)
+    """The releases that take a value, of those that list the values they take."""
 
 
 class Registry:
@@ -73,6 +75,10 @@ class Registry:
         numbers = history.defaults.setdefault(json.dumps(flag.default), [])
         if number not in numbers:
             numbers.append(number)
+        for choice in flag.choices:
+            numbers = history.choices.setdefault(json.dumps(choice), [])
+            if number not in numbers:
+                numbers.append(number)
         if flag.command == "server" and flag.field and not flag.alias_of:
             self.by_field[flag.field] = flag.name
 
@@ -119,6 +125,10 @@ class Registry:
             entry |= {"aliases": list(flag.aliases)} if flag.aliases else {}
             entry |= {"field": flag.field} if flag.field and flag.field != name[2:].replace("-", "_") else {}
             entry |= {"choices": list(flag.choices)} if flag.choices else {}
+            by_releases: dict[str, list[Any]] = {}
+            for value, numbers in history.choices.items():
+                by_releases.setdefault(intervals(numbers, versions), []).append(json.loads(value))
+            entry |= {"choices_in": by_releases} if len(by_releases) > 1 else {}
             if flag.alias_of:
                 pass
             elif len(history.defaults) > 1:

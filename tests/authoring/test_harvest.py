@@ -264,6 +264,17 @@ def test_flags_declared_in_annotations(tmp_path: Path) -> None:
     assert names == ["lamp_colour", "lamp_seen", "lamp_watts"]
 
 
+def test_values_that_a_flag_takes_over_the_releases(tmp_path: Path) -> None:
+    def release(version: str, choices: str) -> Path:
+        text = f"def add_cli_args(parser):\n    parser.add_argument('--lamp-colour', choices={choices})\n"
+        return tree(tmp_path, version, {"srt/server_args.py": text})
+
+    index(tmp_path, release("1.0.0", '["red"]'), release("1.1.0", "colours()"), release("1.2.0", '["red", "green"]'))
+    (flag,) = map(json.loads, (tmp_path / "index" / "flags.jsonl").open())
+    assert flag["choices"] == ["red", "green"]
+    assert flag["choices_in"] == {"1.0.0,1.2.0": ["red"], "1.2.0": ["green"]}
+
+
 def test_a_bare_site_goes_by_its_code_line(tmp_path: Path) -> None:
     source = "def check(lamp, bulb):\n    assert lamp\n    assert (\n        bulb\n    )\n"
     entries = index(tmp_path, tree(tmp_path, "1.0.0", {"srt/lamp.py": source}))

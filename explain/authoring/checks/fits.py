@@ -13,7 +13,7 @@ from explain.authoring.checks.prose import CONCRETE
 from explain.authoring.checks.registry import check
 from explain.authoring.checks.words import VERBS
 from explain.authoring.names import Names
-from explain.conditions import FIGURES, KEYS, LIMITS, LOAD, TESTS
+from explain.conditions import FIGURES, KEYS, LIMITS, LOAD, OF_RELEASE, TESTS
 from explain.gpus import NAMES as GPUS
 from explain.registry import registry
 
@@ -44,7 +44,7 @@ def fits(entry: Entry, book: Book) -> None:
             entry.says(f"{pointer}/text", f"has no word of solution {fit.solution}", "another solution's index?")
         for slot in _SLOT.finditer(text):
             names = slot["name"].split("/")
-            known = {*captures, *FIGURES, *LIMITS, *LOAD, *registry().fields}
+            known = {*captures, *FIGURES, *LIMITS, *LOAD, *OF_RELEASE, *registry().fields}
             if not all(name in known for name in names):
                 entry.says(f"{pointer}/text", f"{{{slot['name']}}} is no capture, figure, limit or argument")
             if slot["digits"] is not None and not slot["digits"].isdigit():
