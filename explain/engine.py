@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import time as clock
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from explain import __version__
 from explain.advice import advice_without_cause
+from explain.ahead import scanned_ahead
 from explain.carriers import Carriers
 from explain.diagnosis import Diagnosis
 from explain.entries import Entry, split
@@ -18,19 +18,18 @@ from explain.incontext import in_context
 from explain.launch import LaunchReader
 from explain.matcher import Matcher
 from explain.model import Block, Event, Finding, LaunchContext, Line, Match, Problem, Report, Role, Source, Stats
+from explain.plainlines import is_bare, plain_lines, plain_text
 from explain.prefixes import read_prefix
 from explain.prepare import join_wrapped, prepare_head
 from explain.repeats import Known, Repeats
 from explain.roles import role_of
 from explain.sources import InputError
 from explain.tails import Tail
-from explain.tracebacks import is_exception_line
+from explain.telling import worth_telling
 from explain.values import dataclass, field, replace
 from explain.windows import HEAD_BYTES, Here, RawLine, Window
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from explain.catalogue import Catalogue
     from explain.sites import SiteIndex
 
@@ -40,27 +39,10 @@ _INSIDE_RUN = expression(rb'(?:  (?:File "|  )[^\n\r]{0,4000}\n){4,40}')
 _TIME_WIDTH = len("2026-11-30 08:00:00")
 MOST_COMPARED = 3
 SHORTEST_TO_COMPARE = 16
-SMALL_BYTES = 64 * 1024
-AHEAD = 4
-"""Blocks that are scanned while an earlier one is read."""
 MAX_PARTIAL = 128
 """Lines that wait for their rest at the same time, one a stream."""
-_ERROR_LEVELS = frozenset({"ERROR", "CRITICAL"})
-_PYTHON_WARNING = expression(r"\w*Warning: ")
-_ERROR_SHAPE = expression(r"(?:[\w.-]+(?: \w+)?: (?:fatal )?error: |CUDA error: |error: )")
-
-
 _SPACE = ord(" ")
 _NOTHING = Known(None, "")
-_LEVELS = ("INFO", "WARNING", "ERROR", "CRITICAL", "DEBUG")
-_PLAIN = expression(rb"\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?: [A-Z]+\d+)*\] (?=[A-Za-z#][ !#-%'-Z\]^_a-~]*\Z)")
-"""A server's own stamp, and behind it nothing that a carrier may have left."""
-_PLAIN_RUN = expression(
-    rb"(?:\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?: [A-Z]+\d+)*\] [A-Za-z#][\w.#/-]* [ !#-%'-Z\]^_a-~]*\n){2,40}"
-)
-"""Several such lines whose first word is surely no class of exceptions and no level."""
-_NOT_PLAIN = (b"rror: ", b"hread ", b" pid=")
-"""What may make such a line an error, a dump or an actor's all the same."""
 
 
 class Readable(Protocol):
@@ -221,21 +203,16 @@ class Explainer:
 
     def _several_plain(self, repeats: Repeats, here: Here) -> tuple[int, int] | None:
         """Takes a server's own lines before the next spot that are surely nothing."""
-        behind = here.data.rfind(b"\n", here.position, here.spot) + 1
-        found = _PLAIN_RUN.match(here.data, here.position, behind) if behind > here.position else None
-        if found is None:
+        before_spot = here.data.rfind(b"\n", here.position, here.spot) + 1
+        found = plain_lines(here.data, here.position, before_spot)
+        if found is None or self.launch.wants(found.text):
             return None
-        lines = found.group()
-        text = lines.decode("ascii")
-        if any(mark in lines for mark in _NOT_PLAIN) or self.launch.wants(text):
-            return None
-        several = text.count("\n")
+        several = found.text.count("\n")
         if several > here.most:
             return None
-        start = here.data.rfind(b"\n", here.position, found.end() - 1) + 1
-        last = here.data[start : found.end() - 1]
-        repeats.hold(_NOTHING, RawLine(here.number + several - 1, last, False, here.offset + start, False))
-        return found.end(), several
+        last = here.data[found.last : found.end - 1]
+        repeats.hold(_NOTHING, RawLine(here.number + several - 1, last, False, here.offset + found.last, False))
+        return found.end, several
 
     def _line(self, stream: Stream, raw: RawLine) -> None:
         repeats = stream.repeats
@@ -264,7 +241,7 @@ class Explainer:
             stream.head_offset = raw.offset if len(stream.head) == 1 else stream.head_offset
             return
         text = raw.text
-        if not stream.partial and _PLAIN.match(raw.data):
+        if not stream.partial and is_bare(raw.data):
             # Most lines that are read: nothing has to be taken off.
             stream.bare = True
             self._feed(stream, Line(raw.number, text, offset=raw.offset))
@@ -309,13 +286,8 @@ class Explainer:
 
     def _plain(self, raw: RawLine) -> Known | None:
         """`_NOTHING` for a server's own line in which none of our literals stands; None where it has to be read."""
-        data = raw.data
-        found = _PLAIN.match(data)
-        if found is None or any(mark in data for mark in _NOT_PLAIN):
-            return None
-        text = data.decode("ascii")
-        rest = text[found.end() :]
-        return None if self.launch.wants(text) or rest.startswith(_LEVELS) or is_exception_line(rest) else _NOTHING
+        text = plain_text(raw.data)
+        return None if text is None or self.launch.wants(text) else _NOTHING
 
     def _count(self, stream: Stream, lines: Sequence[tuple[Known, RawLine]]) -> None:
         """Counts lines whose meaning is known, in their order."""
@@ -461,74 +433,3 @@ def stamp_of(data: bytes) -> bytes:
     stamp = data.find(b"[20")
     end = data.find(b"]", stamp)
     return data[stamp + 1 : end] if 0 <= stamp < end else b""
-
-
-def _is_python_warning(event: Event) -> bool:
-    """What Python's warnings module prints has the level and no frames; a log message may begin like it."""
-    if event.level != "WARNING" or event.frames:
-        return False
-    return bool(_PYTHON_WARNING.match(event.message)) or (event.exception or "").endswith("Warning")
-
-
-def worth_telling(match: Match) -> bool:
-    """Whether an event is a finding: it is known, it is an exception or a crash, or it calls itself an error.
-
-    A bare line behind a message is told only where a record knows it: it may be part of that message. Python's
-    own warnings are told only where a record knows them.
-    """
-    event = match.event
-    if match.record is not None:
-        return True
-    if _is_python_warning(event):
-        return False
-    if match.site is not None and not event.inside:
-        return True
-    if event.kind != "message":
-        return True
-    return bool(_ERROR_SHAPE.match(event.message)) or (not event.inside and event.level in _ERROR_LEVELS)
-
-
-def scanned_ahead(
-    blocks: Iterator[Block], find: Callable[[bytes], list[tuple[int, int]]]
-) -> Iterator[tuple[Block, list[int]]]:
-    """Blocks with the rising end offsets of their spots; later blocks are scanned by threads meanwhile."""
-    for block in blocks:
-        if len(block.data) >= SMALL_BYTES and not block.last:
-            yield from _scanned_by_threads(itertools.chain([block], blocks), find)
-            return
-        # A live pipe hands out what it has: nothing may wait for the next block.
-        yield block, spot_ends(find, block.data)
-
-
-def _scanned_by_threads(
-    blocks: Iterator[Block], find: Callable[[bytes], list[tuple[int, int]]]
-) -> Iterator[tuple[Block, list[int]]]:
-    # Imported where there is something to scan side by side: a small log is over before.
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(max_workers=2, thread_name_prefix="scan") as pool:
-        waiting: list[tuple[Block, Future[list[int]]]] = []
-        failure: InputError | None = None
-        try:
-            for block in blocks:
-                if not waiting and len(block.data) < SMALL_BYTES:
-                    yield block, spot_ends(find, block.data)
-                    continue
-                waiting.append((block, pool.submit(spot_ends, find, block.data)))
-                while waiting and (len(waiting) > AHEAD or waiting[0][1].done()):
-                    yield _scanned(*waiting.pop(0))
-        except InputError as error:
-            failure = error  # behind what could be read before it
-        while waiting:
-            yield _scanned(*waiting.pop(0))
-        if failure is not None:
-            raise failure
-
-
-def spot_ends(find: Callable[[bytes], list[tuple[int, int]]], data: bytes) -> list[int]:
-    """Where spots end, rising. A hostile block has a spot at every fourth byte: only this little waits of them."""
-    return sorted({end for _, end in find(data)})
-
-
-def _scanned(block: Block, future: Future[list[int]]) -> tuple[Block, list[int]]:
-    return block, future.result()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from explain.ahead import spot_ends
 from explain.cutting import LineCutter
-from explain.engine import Explainer, OnEvent, Stream, spot_ends
+from explain.engine import Explainer, OnEvent, Stream
 from explain.matcher import Matcher
 from explain.model import Block, Finding, Report, Source
 from explain.values import dataclass, field

@@ -1,0 +1,53 @@
+"""A server's own lines that are surely nothing, told by their bytes: most of those around an error.
+
+Such a line begins with the server's stamp and holds nothing that a carrier may have left, nothing that makes it an
+error, and none of our literals, which is for the caller to know.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from explain.expressions import expression
+from explain.tracebacks import is_exception_line
+
+_STAMP = rb"\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?: [A-Z]+\d+)*\] "
+_CHARACTERS = rb"[ !#-%'-Z\]^_a-~]"
+"""Printable ones without those of quoting, escaping and marking up."""
+_BARE = expression(_STAMP + rb"(?=[A-Za-z#]" + _CHARACTERS + rb"*\Z)")
+_SEVERAL = expression(rb"(?:" + _STAMP + rb"[A-Za-z#][\w.#/-]* " + _CHARACTERS + rb"*\n){2,40}")
+"""Lines whose first word is surely no class of exceptions and no level."""
+_LEVELS = ("INFO", "WARNING", "ERROR", "CRITICAL", "DEBUG")
+_NEVER = (b"rror: ", b"hread ", b" pid=")
+"""What may make such a line an error, a dump or an actor's all the same."""
+
+
+def is_bare(data: bytes) -> bool:
+    """Whether no carrier can have left anything in a line."""
+    return _BARE.match(data) is not None
+
+
+def plain_text(data: bytes) -> str | None:
+    """The text of a line that is surely nothing, None for any other."""
+    found = _BARE.match(data)
+    if found is None or any(mark in data for mark in _NEVER):
+        return None
+    text = data.decode("ascii")
+    rest = text[found.end() :]
+    return None if rest.startswith(_LEVELS) or is_exception_line(rest) else text
+
+
+class PlainLines(NamedTuple):
+    """Several lines that are surely nothing: their text, where they end in the data, where the last one begins."""
+
+    text: str
+    end: int
+    last: int
+
+
+def plain_lines(data: bytes, position: int, end: int) -> PlainLines | None:
+    """The lines from `position` on, up to `end` at most, that are surely nothing; None for fewer than two."""
+    found = _SEVERAL.match(data, position, end) if end > position else None
+    if found is None or any(mark in found[0] for mark in _NEVER):
+        return None
+    return PlainLines(found[0].decode("ascii"), found.end(), data.rfind(b"\n", position, found.end() - 1) + 1)
