@@ -45,6 +45,18 @@ def near_frames(frames: Sequence[Frame]) -> Sequence[Frame]:
     return frames
 
 
+def nearness(wanted: Sequence[str], frames: Sequence[Frame]) -> float:
+    """How near to the error a frame stands that fits `wanted`: above 0, up to 1.6; 0 where no near one does.
+
+    The deeper frame counts first, whatever is asked for; at one frame a function says more than a file or a folder.
+    """
+    near = near_frames(frames)
+    for index in range(len(near) - 1, -1, -1):
+        if worth := frames_agree(wanted, (near[index],)):
+            return (index + 1 + worth / 2) / len(near)
+    return 0.0
+
+
 def file_names(frames: Sequence[str]) -> set[str]:
     """The names of the files, or folders, that a record's frames ask for; "" where any will do."""
     names = {place.partition(":")[0].rstrip("/").rpartition("/")[2] for place in frames}

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from explain.agreement import class_agrees, file_names, frames_agree, near_frames, sglang_path
+from explain.agreement import class_agrees, file_names, frames_agree, nearness, sglang_path
 from explain.bounds import CAPTURE, within
 from explain.expressions import expression
 from explain.model import Event, Match, SiteInfo
@@ -189,7 +189,10 @@ class Matcher:
             return None
         weight = self.catalogue.pattern(number).weight
         catch_all = bool(frames) and not error_class and weight < _CATCH_ALL_LITERAL
-        framed = bool(frames) and frames_agree(frames, near_frames(event.frames) if catch_all else event.frames)
+        place = 0.0
+        if frames:
+            place = nearness(frames, event.frames) if catch_all else frames_agree(frames, event.frames)
+        framed = place > 0
         if frames and not framed and (event.frames or number in self._by_frames):
             return None
         found = self._search(number, event, texts)
@@ -203,8 +206,8 @@ class Matcher:
         if event.exception is None and not self._told_there(number, found):
             return None
         if catch_all:
-            # Any record that knows the words of the error knows it better.
-            score = _WRITTEN + _CATCH_ALL
+            # Any record that knows the words of the error knows it better; of two that do not, the nearer place.
+            score = _WRITTEN + _CATCH_ALL + place
         else:
             score = _WRITTEN + literal + _CLASS_AGREES * agrees
             # Frames that are asked for and cannot be seen speak against a record that asks for them.

@@ -284,3 +284,22 @@ def test_distinct_findings_are_capped_and_counted(shared: Matcher) -> None:
     log = "".join(failing("TP0", f"OSError: {name}") for name in names)
     report = explain(shared, log)
     assert (len(report.findings), report.folded) == (MAX_FINDINGS, 30)
+
+
+def test_of_two_records_that_only_know_places_the_nearer_place_counts(tmp_path: Path) -> None:
+    """A folder at the failing frame says more than a file one call further up."""
+    nets = [
+        record("loop-failed", r"^(?:Key|Nam)\w+[:]\s", frames=["sglang/srt/loop.py"]),
+        record("trees-failed", r"^(?:Key|Nam)\w+[:]\s", frames=["sglang/srt/trees/"]),
+    ]
+    for one in nets:
+        (tmp_path / f"{one['slug']}.json").write_text(json.dumps(one))
+    catalogue = Catalogue.load([tmp_path], only=True)
+    frames = (
+        '  File "/x/sglang/srt/loop.py", line 7, in run\n    go()\n',
+        '  File "/x/sglang/srt/trees/a.py", line 7, in cut\n',
+    )
+    head = STAMP.format(second=0, rank="") + "Scheduler hit an exception: Traceback (most recent call last):\n"
+    for order, expected in ((frames, "trees-failed"), (frames[::-1], "loop-failed")):
+        report = explain(Matcher(catalogue, None), head + "".join(order) + "KeyError: 'x'\n")
+        assert slugs(report) == [("cause", expected)]
