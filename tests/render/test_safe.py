@@ -193,12 +193,12 @@ def test_escaped_json_means_the_same(text: str) -> None:
 def test_time_is_linear(piece: str) -> None:
     def seconds(length: int) -> float:
         text = "key token " + piece * (length // len(piece))
-        start = time.perf_counter()
+        start = time.process_time()  # what others do on the machine does not count
         safe.block(text)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     short = min(seconds(20_000) for _ in range(3))
-    assert seconds(400_000) < max(60 * short, 1.0)
+    assert min(seconds(400_000) for _ in range(2)) < max(60 * short, 1.0)
 
 
 def test_encoding_falls_back_to_plain_ascii() -> None:
