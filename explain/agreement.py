@@ -70,12 +70,11 @@ def frames_agree(wanted: Sequence[str], frames: Sequence[Frame]) -> float:
     """
     best = 0.0
     for place in wanted:
-        path, _, function = place.partition(":")
-        worth = _FUNCTION if function else _FOLDER if path.endswith("/") else _FILE
+        path, function, worth = _asked(place)
         if worth <= best:
             continue
         for frame in frames:
-            if _fits(path, function, frame):
+            if _file_fits(path, frame.file) and (not function or _same_function(function, frame.function)):
                 best = worth
                 break
     return best
@@ -84,15 +83,21 @@ def frames_agree(wanted: Sequence[str], frames: Sequence[Frame]) -> float:
 _FUNCTION, _FILE, _FOLDER = 1.2, 1.0, 0.7
 
 
-def _fits(path: str, function: str, frame: Frame) -> bool:
-    file = frame.file.replace("\\", "/")
+@lru_cache(maxsize=8192)
+def _asked(place: str) -> tuple[str, str, float]:
+    """The path, the function, and what agreement in them is worth."""
+    path, _, function = place.partition(":")
+    return path, function, _FUNCTION if function else _FOLDER if path.endswith("/") else _FILE
+
+
+@lru_cache(maxsize=16_384)
+def _file_fits(path: str, printed: str) -> bool:
+    file = printed.replace("\\", "/")
     if path.endswith("/"):
-        fits = f"/{path}" in f"/{file}"
-    elif file.startswith("..."):
-        fits = path.endswith(file.lstrip("."))
-    else:
-        fits = file == path or file.endswith("/" + path)
-    return fits and (not function or _same_function(function, frame.function))
+        return f"/{path}" in f"/{file}"
+    if file.startswith("..."):
+        return path.endswith(file.lstrip("."))
+    return file == path or file.endswith("/" + path)
 
 
 def _same_function(wanted: str, printed: str) -> bool:

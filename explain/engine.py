@@ -18,7 +18,7 @@ from explain.incontext import in_context
 from explain.launch import LaunchReader
 from explain.matcher import Matcher
 from explain.model import Block, Event, Finding, LaunchContext, Line, Match, Problem, Report, Role, Source, Stats
-from explain.plainlines import is_bare, plain_lines, plain_text
+from explain.plainlines import ends_traceback, is_bare, plain_lines, plain_text
 from explain.prefixes import read_prefix
 from explain.prepare import join_wrapped, prepare_head
 from explain.repeats import Known, Repeats
@@ -241,7 +241,7 @@ class Explainer:
             stream.head_offset = raw.offset if len(stream.head) == 1 else stream.head_offset
             return
         text = raw.text
-        if not stream.partial and is_bare(raw.data):
+        if not stream.partial and (is_bare(raw.data) or (stream.bare and ends_traceback(raw.data))):
             # Most lines that are read: nothing has to be taken off.
             stream.bare = True
             self._feed(stream, Line(raw.number, text, offset=raw.offset))

@@ -99,11 +99,11 @@ class Matcher:
         key = _memory_key(event)
         if not all_records and (known := self._memory.get(key)) is not None:
             self._memory.move_to_end(key)
-            return replace(known, event=event)
+            return _of_event(known, event)
         found = self._match(event, all_records)
         if not all_records:
             # Without its event: the texts of thousands of events must not stay.
-            self._memory[key] = replace(found, event=_NO_EVENT)
+            self._memory[key] = _of_event(found, _NO_EVENT)
             if len(self._memory) > MEMORY:
                 self._memory.popitem(last=False)
         return found
@@ -316,6 +316,10 @@ class Matcher:
             return None
         frames = [replace(frame, file=path) for frame in event.frames if (path := sglang_path(frame.file))]
         return self.sites.site(candidate.template, frames)
+
+
+def _of_event(match: Match, event: Event) -> Match:
+    return Match(event, match.record, match.site, match.captures, match.confidence, match.score, match.also, match.near)
 
 
 _NO_DIGIT = expression(r"\{\d*,?\d*\}|\\[dDpux]|0-9|\(\?P?<\w+>")

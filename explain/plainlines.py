@@ -15,6 +15,7 @@ _STAMP = rb"\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?: [A-Z]+\d+)*\] "
 _CHARACTERS = rb"[ !#-%'-Z\]^_a-~]"
 """Printable ones without those of quoting, escaping and marking up."""
 _BARE = expression(_STAMP + rb"(?=[A-Za-z#]" + _CHARACTERS + rb"*\Z)")
+_EXCEPTION = expression(rb"[A-Za-z_][\w.]*(?:Error|Exception): " + _CHARACTERS + rb"*\Z")
 _SEVERAL = expression(rb"(?:" + _STAMP + rb"[A-Za-z#][\w.#/-]* " + _CHARACTERS + rb"*\n){2,40}")
 """Lines whose first word is surely no class of exceptions and no level."""
 _LEVELS = ("INFO", "WARNING", "ERROR", "CRITICAL", "DEBUG")
@@ -25,6 +26,11 @@ _NEVER = (b"rror: ", b"hread ", b" pid=")
 def is_bare(data: bytes) -> bool:
     """Whether no carrier can have left anything in a line."""
     return _BARE.match(data) is not None
+
+
+def ends_traceback(data: bytes) -> bool:
+    """Whether a line that came through no carrier, as those before it did, can only end a traceback."""
+    return not data or _EXCEPTION.match(data) is not None
 
 
 def plain_text(data: bytes) -> str | None:

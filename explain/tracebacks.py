@@ -40,8 +40,12 @@ _LINKS: tuple[tuple[str, Link], ...] = (
     ("During handling of the above exception, another exception occurred", "context"),
     ("The above exception was the direct cause of the following exception", "cause"),
 )
-_USUAL_FRAME = expression(r'  File "(?P<file>[^"\n\\]{1,400})", line (?P<line>\d{1,7}), in (?P<function>[^\s]{1,200})$')
-_CODE_NEVER = frozenset(("", " ", *_MARKER_STARTS, *_FRAME_STARTS))
+_CODE_NEVER = re.escape("".join(sorted({*_MARKER_STARTS, *_FRAME_STARTS, " "})))
+_USUAL_FRAME = expression(
+    r'  File "([^"\n\\]{1,400})", line (\d{1,7}), in (\S{1,200})\n'
+    rf"    ([^\s{_CODE_NEVER}][^\n]*)\n"
+)
+_USUALLY = 64
 _RAIL = expression(r"\s*(?:\||\+-\+-+|\+)(?:-* ?\d* ?-*)? ?")
 _CLASS = r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*"
 _EXCEPTION = expression(rf"(?P<name>{_CLASS})(?:: (?P<message>.*)|:?\s*$)", re.DOTALL)
@@ -168,15 +172,11 @@ def _block(lines: Sequence[str], index: int) -> tuple[Traceback | None, int]:
     code_wanted = False
     frame_indent = -1
     while index < len(lines):
-        # The usual case at once: a frame as Python prints it, and the first line of its code below it.
-        if (found := _USUAL_FRAME.match(lines[index])) and index + 1 < len(lines):
-            code = lines[index + 1]
-            if code[:4] == "    " and code[4:5] not in _CODE_NEVER:
-                frames.append((*_frame(found)[:3], code.strip()[:_LONGEST_CODE]))
-                frame_indent = 2
-                code_wanted = False
-                index += 2
-                continue
+        if usual := _usual_frames(lines, index):
+            frames += usual
+            index += 2 * len(usual)
+            frame_indent, code_wanted = 2, False
+            continue
         line = _unrail(lines[index])
         stripped = line.strip()
         if not stripped or (stripped[0] in _MARKER_STARTS and _MARKERS.match(line)):
@@ -222,6 +222,20 @@ def _block(lines: Sequence[str], index: int) -> tuple[Traceback | None, int]:
     if not frames:
         return None, index
     return Traceback(tuple(starmap(Frame, frames)), None, ""), index
+
+
+def _usual_frames(lines: Sequence[str], index: int) -> list[tuple[str, int, str, str | None]]:
+    """The frames from `index` on that are printed as Python does it: a line, and one line of code below it."""
+    if not lines[index].startswith('  File "'):
+        return []
+    text = "\n".join((*lines[index : index + _USUALLY], ""))
+    found: list[tuple[str, int, str, str | None]] = []
+    position = 0
+    while frame := _USUAL_FRAME.match(text, position):
+        file, line, function, code = frame.groups()
+        found.append((file, int(line), function.strip("*`"), code.strip()[:_LONGEST_CODE]))
+        position = frame.end()
+    return found
 
 
 def _exception_first(lines: Sequence[str], index: int, first: tuple[str, str]) -> tuple[Traceback, int]:
