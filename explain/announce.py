@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from explain.live import Live, News
-from explain.model import Event, Finding, Match, Report, Role
-from explain.render import jsonl, live, safe, terminal
+from explain.model import Finding, Report
+from explain.render import live, safe, terminal
 from explain.render.text import Painter
 from explain.values import dataclass, field
 
@@ -32,10 +32,9 @@ class TerminalAnnouncer:
     color: bool
     show_all: bool = False
     names: list[str] = field(default_factory=list)
-    on_event: None = None
-    """Single events are nothing for a reader."""
     _counted: str | None = None
     """The finding whose count stands on the last line of the terminal."""
+    _counted_width: int = 0
     _printed: dict[str, tuple[int, float]] = field(default_factory=dict)
     _last: tuple[str, int, float] = ("", 0, 0.0)
     """The finding whose verdict was printed last, its count then, and when."""
@@ -76,14 +75,17 @@ class TerminalAnnouncer:
             return
         line = live.again(finding, width=width - 1, painter=painter)
         in_place = self.in_place()
+        if width < self._counted_width:
+            self._end_count()  # a terminal that became narrow broke the line: what is on which row is unknown
         if in_place and self._counted == finding.id:
             self.write(f"\r\x1b[K{line}")
+            self._counted_width = width
             return
         if not self._due(finding, first=in_place and self._counted is None):
             return
         self._end_count()
         self.write(line if in_place else line + "\n")
-        self._counted = finding.id if in_place else None
+        self._counted, self._counted_width = (finding.id, width) if in_place else (None, 0)
 
     def _due(self, finding: Finding, *, first: bool) -> bool:
         """Whether a count is worth a line of its own. What follows from a cause is counted with it."""
@@ -98,7 +100,7 @@ class TerminalAnnouncer:
     def _end_count(self) -> None:
         if self._counted is not None:
             self.write("\n")
-            self._counted = None
+            self._counted, self._counted_width = None, 0
 
     def summary(self, run: Live, seconds: float) -> None:
         self._end_count()
@@ -113,29 +115,6 @@ class TerminalAnnouncer:
         else:
             text = terminal.render(report, width=self.width(), color=self.color, show_all=self.show_all)
             self.write("\n" + text)
-
-
-@dataclass(slots=True)
-class JsonlAnnouncer:
-    """Writes each event as one JSON line as soon as it is known, the summary at the end."""
-
-    target: BinaryIO
-    names: list[str] = field(default_factory=list)
-
-    def tell(self, news: News, run: Live) -> None:
-        """Events were written when they were found."""
-
-    def stalled(self, report: Report) -> None:
-        """No event of the log."""
-
-    def on_event(self, event: Event, match: Match, role: Role) -> None:
-        write_through(self.target, jsonl.event(event, match, role, self.names[event.source]))
-
-    def summary(self, run: Live, seconds: float) -> None:
-        write_through(self.target, jsonl.summary(run.report(seconds)))
-
-
-Announcer = TerminalAnnouncer | JsonlAnnouncer
 
 
 def to_text(target: BinaryIO, encoding: str) -> Callable[[str], None]:

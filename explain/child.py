@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FrameType
@@ -14,12 +15,14 @@ from typing import BinaryIO
 
 from explain.expressions import expression
 from explain.model import Report
+from explain.pipes import Pipe
 
 PASSED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
 PATIENCE_SECONDS = 15.0
 """After this long a command that was asked to stop may not do so at all."""
 OUTPUT_SECONDS = 3.0
 """How long output is awaited after the command's end: processes it left behind may hold the pipe for ever."""
+STEP_SECONDS = 0.05
 
 _KILLED = expression(r"exit ?code:? -9\b|SIGKILL|signal 9\b", re.IGNORECASE)
 """A cause that is itself a kill from outside."""
@@ -50,80 +53,116 @@ _CODE_WORDS = {
 class Child:
     """The process. Raises `OSError` where it cannot be started."""
 
-    def __init__(self, command: Sequence[str], *, together: bool = False) -> None:
-        """`together`: standard output and error are one stream, so that their order is kept."""
+    def __init__(self, command: Sequence[str], tell: Callable[[str], None], *, together: bool = False) -> None:
+        """`together`: standard output and error are one stream, so that their order is kept.
+
+        Signals that reach us go on to the command from the start; where it does not end, we `tell` what to do.
+        """
+        self._tell = tell
+        self._early: list[int] = []
+        """Signals that came before the command was there."""
+        self._process: subprocess.Popen[bytes] | None = None
+        self.stopped_by: str | None = None
+        self.output_over = threading.Event()
+        """Set when the command has ended and nothing of its output is to come."""
+        self._hurry = threading.Event()
+        self._take_signals()
         # A group of its own: Ctrl-C reaches it once, through us, and not a second time from the terminal.
-        self._process = subprocess.Popen(
+        process = subprocess.Popen(
             list(command),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if together else subprocess.PIPE,
             start_new_session=os.name == "posix",
         )
-        assert self._process.stdout is not None
-        self.stdout: BinaryIO = self._process.stdout  # type: ignore[assignment]
-        self.stderr: BinaryIO | None = self._process.stderr  # type: ignore[assignment]
-        self.stopped_by: str | None = None
+        assert process.stdout is not None
+        self.stdout: BinaryIO = process.stdout  # type: ignore[assignment]
+        self.stderr: BinaryIO | None = process.stderr  # type: ignore[assignment]
+        self._process = process
+        for number in self._early:
+            self._forward(number, None)
 
     @property
     def returncode(self) -> int:
-        return self._process.returncode
+        return self._running.returncode
 
-    def on_exit(self, call: Callable[[], None]) -> None:
-        """Calls back some seconds after the end, when the output that was on its way has arrived."""
+    @property
+    def _running(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None
+        return self._process
+
+    def on_exit(self, pipes: Sequence[Pipe], call: Callable[[], None]) -> None:
+        """Calls back after the end, when the output that was on its way has been passed on.
+
+        A reader that pauses, as a pager does, is waited for; processes that the command left behind are not,
+        though they hold its output open: for `OUTPUT_SECONDS` only. A signal ends this wait.
+        """
 
         def wait() -> None:
-            self._process.wait()
-            timer = threading.Timer(OUTPUT_SECONDS, call)
-            timer.daemon = True
-            timer.start()
+            self._running.wait()
+            quiet = 0.0
+            while quiet < OUTPUT_SECONDS and not all(pipe.passed_on.is_set() for pipe in pipes):
+                before = time.monotonic()
+                if self._hurry.wait(STEP_SECONDS):
+                    break
+                if not any(pipe.passing for pipe in pipes):
+                    quiet += time.monotonic() - before
+            self.output_over.set()
+            call()
 
         threading.Thread(target=wait, name="child", daemon=True).start()
 
-    def pass_signals(self, tell: Callable[[str], None]) -> None:
-        """Signals that reach us go on to the command; we end when it does, and `tell` where it does not."""
-
-        def still_there(name: str) -> None:
-            if self._process.poll() is None:
-                tell(
-                    f"the command still runs {PATIENCE_SECONDS:.0f} s after {name}; a server that hangs is "
-                    f"ended with all its processes by SIGQUIT: Ctrl-\\, or kill -QUIT {os.getpid()}"
-                )
-
-        def forward(number: int, _frame: FrameType | None) -> None:
-            first = self.stopped_by is None
-            self.stopped_by = signal.Signals(number).name
-            if first and self.stopped_by in ("SIGINT", "SIGTERM"):
-                timer = threading.Timer(PATIENCE_SECONDS, still_there, [self.stopped_by])
-                timer.daemon = True
-                timer.start()
-            try:
-                if number == signal.SIGINT and os.name == "posix":
-                    os.killpg(self._process.pid, number)
-                else:
-                    self._process.send_signal(number)
-            except (ProcessLookupError, PermissionError):
-                self.stopped_by = None
-
+    def _take_signals(self) -> None:
+        """Signals that reach us go on to the command; we end when it does."""
         for name in PASSED:
             number = getattr(signal, name, None)
             if number is None or (name == "SIGHUP" and signal.getsignal(number) == signal.SIG_IGN):
                 continue  # under `nohup`, the command ignores it as well
-            signal.signal(number, forward)
+            signal.signal(number, self._forward)
         if os.name == "posix":
             signal.signal(signal.SIGTSTP, self._pause)
+
+    def _forward(self, number: int, _frame: FrameType | None) -> None:
+        if self._process is None:
+            self._early.append(number)
+            return
+        if self._process.poll() is not None:
+            self._hurry.set()
+            return
+        first = self.stopped_by is None
+        self.stopped_by = signal.Signals(number).name
+        if first and self.stopped_by in ("SIGINT", "SIGTERM"):
+            timer = threading.Timer(PATIENCE_SECONDS, self._still_there, [self.stopped_by])
+            timer.daemon = True
+            timer.start()
+        try:
+            if number == signal.SIGINT and os.name == "posix":
+                os.killpg(self._process.pid, number)
+            else:
+                self._process.send_signal(number)
+        except (ProcessLookupError, PermissionError):
+            self.stopped_by = None
+
+    def _still_there(self, name: str) -> None:
+        if self._running.poll() is None:
+            self._tell(
+                f"the command still runs {PATIENCE_SECONDS:.0f} s after {name}; a server that hangs is "
+                f"ended with all its processes by SIGQUIT: Ctrl-\\, or kill -QUIT {os.getpid()}"
+            )
 
     def _pause(self, _number: int, _frame: FrameType | None) -> None:
         """Ctrl-Z stops the command with us, `fg` and `bg` let both go on."""
         # Not SIGTSTP: a group without a parent in its session ignores it.
+        if self._process is None:
+            return
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGSTOP)
+            os.killpg(self._running.pid, signal.SIGSTOP)
         os.kill(os.getpid(), signal.SIGSTOP)
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGCONT)
+            os.killpg(self._running.pid, signal.SIGCONT)
 
     def wait(self) -> int:
         """The exit status as a shell gives it: 128 + N for signal N."""
-        code = self._process.wait()
+        code = self._running.wait()
         return 128 - code if code < 0 else code
 
 

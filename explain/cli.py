@@ -66,8 +66,9 @@ def run_guarded(arguments: list[str]) -> int:
         if os.environ.get("SGLANG_EXPLAIN_DEBUG"):
             raise
         what = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "output"
-        reason = (error.strerror or str(error)).lower()
-        complain(f"{what}: cannot be read or written: {reason}; check the disk, or choose another place")
+        from explain.model import reason_of
+
+        complain(f"{what}: cannot be read or written: {reason_of(error)}; check the disk, or choose another place")
         forget_output()
         return FAILED
     except Exception as error:

@@ -114,7 +114,8 @@ def explain_command(
     if follow or tee:
         for option, given in (("--output", output is not None), ("--fail-on", fail_on != "never")):
             if given:
-                raise UsageProblem(f"{option}: does not go with --follow; see --on-finding and --format jsonl")
+                live = "--follow" if follow else "--tee"
+                raise UsageProblem(f"{option}: does not go with {live}; see --on-finding and --format jsonl")
         from explain import followrun
 
         return followrun.follow(
@@ -132,14 +133,14 @@ def explain_command(
             on_finding=on_finding,
             metrics=Path(metrics) if metrics else None,
         )
-    live = {
+    others = {
         "--poll": poll,
         "--state": state,
         "--on-finding": on_finding,
         "--metrics": metrics,
         "--from": start != "end",
     }
-    for option in (option for option, given in live.items() if given):
+    for option in (option for option, given in others.items() if given):
         raise UsageProblem(f"{option}: goes with --follow; add -f")
     from explain import run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
@@ -46,6 +46,20 @@ def report_problems(problems: Iterable[Problem]) -> None:
     left = sum(1 for _ in rest)
     if left:
         complain(f"{left} further problems; {PROGRAM} check PATH lists those of a folder of records")
+
+
+class Complaints:
+    """Says what is wrong once, and again only when it has changed or was right in between."""
+
+    def __init__(self, complain: Callable[[Problem], None]) -> None:
+        self._complain = complain
+        self._last: str | None = None
+
+    def hear(self, problem: Problem | None) -> None:
+        message = problem.message if problem is not None else None
+        if problem is not None and message != self._last:
+            self._complain(problem)
+        self._last = message
 
 
 def problems_of_user(catalogue: Catalogue, only: bool) -> list[Problem]:

@@ -15,6 +15,7 @@ from explain.entries import Entry, split
 from explain.events import Assembler
 from explain.expressions import expression
 from explain.incontext import in_context
+from explain.lastlines import LastLines
 from explain.launch import LaunchReader
 from explain.matcher import Matcher
 from explain.model import Block, Event, Finding, LaunchContext, Line, Match, Problem, Report, Role, Source, Stats
@@ -24,7 +25,6 @@ from explain.prepare import join_wrapped, prepare_head
 from explain.repeats import Known, Repeats
 from explain.roles import role_of
 from explain.sources import InputError
-from explain.tails import Tail
 from explain.telling import worth_telling
 from explain.values import dataclass, field, replace
 from explain.windows import HEAD_BYTES, Here, RawLine, Window
@@ -87,7 +87,7 @@ class Stream:
     bare: bool = False
     """Whether the last line came through no carrier."""
     head_offset: int = 0
-    tail: Tail = field(default_factory=Tail)
+    last_lines: LastLines = field(default_factory=LastLines)
 
     @property
     def settled(self) -> tuple[int, int]:
@@ -124,7 +124,7 @@ class Explainer:
         self.launch = LaunchReader()
         self._diagnosis = Diagnosis(names, matcher.match, rolling=rolling, lives=self.launch)
         self.problems: list[Problem] = []
-        self._tails: dict[int, Tail] = {}
+        self._last_lines: dict[int, LastLines] = {}
 
     def open(self, number: int, *, first_line: int = 1) -> Stream:
         """A source to be fed; `first_line` numbers its first line."""
@@ -137,7 +137,7 @@ class Explainer:
             first_line=first_line,
         )
         stream = Stream(number, Carriers(), assembler, window)
-        self._tails[number] = stream.tail
+        self._last_lines[number] = stream.last_lines
         if not self._head:
             stream.head = None
         if self._on_event is None:
@@ -146,7 +146,7 @@ class Explainer:
 
     def feed(self, stream: Stream, block: Block, ends: Sequence[int]) -> None:
         """Reads one block; `ends` are the rising end offsets of its spots."""
-        stream.tail.take(block.data, stream.window.next_line)
+        stream.last_lines.take(block.data, stream.window.next_line)
         for raw in stream.window.lines_of(block, ends):
             self._line(stream, raw)
         if stream.head is not None and stream.window.bytes >= self._head:
@@ -165,7 +165,7 @@ class Explainer:
             self._feed(stream, line)
         self.quiet(stream)
         unready = any(start.ready is None for start in self.launch.starts[-1:] if start.stream[0] == stream.number)
-        stream.tail.close(keep=unready or stream.tail.troubled())
+        stream.last_lines.close(keep=unready or stream.last_lines.troubled())
         return Source(name, stream.window.lines, stream.window.bytes)
 
     def read(self, number: int, source: Readable) -> Source:
@@ -368,7 +368,7 @@ class Explainer:
         lead = self._diagnosis.seen(0) if findings and findings[0].role == "cause" else None
         tails = {
             number: tail
-            for number, tail in self._tails.items()
+            for number, tail in self._last_lines.items()
             if lead is None or not lead.ends or lead.source != number or lead.line < (tail.batch_line() or (0,))[0]
         }
         starting = (lead is None or not lead.ends) and self._starting
@@ -386,7 +386,7 @@ class Explainer:
     @property
     def may_stand_still(self) -> bool:
         """Whether a look at what stopped going on is worth it: a cheap sign, wrong more often than not."""
-        return self._starting or any(tail.troubled() for tail in self._tails.values())
+        return self._starting or any(tail.troubled() for tail in self._last_lines.values())
 
     @property
     def events(self) -> int:

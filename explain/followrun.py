@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import BinaryIO
 
-from explain.announce import Announcer, JsonlAnnouncer, TerminalAnnouncer, to_text
-from explain.catalogue import Catalogue
-from explain.child import OUTPUT_SECONDS, Child, ending_words
-from explain.console import FAILED, UsageProblem, complain, problems_of_user, report_problems, wants_color
-from explain.following import (
-    Follower,
-    Options,
-    Pipe,
-    file_bytes,
-    install_signals,
-    owns_screen,
-    reader_left,
-    screen_of,
-)
+from explain.announce import TerminalAnnouncer, to_text
+from explain.child import Child, ending_words
+from explain.console import FAILED, UsageProblem, complain, report_problems, wants_color
+from explain.eventlog import JsonlAnnouncer
+from explain.following import Announcer, Follower, Options
 from explain.hooks import Metrics, OnFinding
 from explain.matcher import Matcher
-from explain.run import load_sites, standard_input
+from explain.model import reason_of
+from explain.pipes import Pipe
+from explain.run import load_knowledge, standard_input
+from explain.screen import file_bytes, is_own, owns_screen, reader_left, screen_of
 
 FORMATS = ("terminal", "jsonl")
 MOST_DIGITS = 15
@@ -54,10 +51,7 @@ def follow(
         raise UsageProblem(f"--from {start}: choose start, end or a number of lines")
     if tee and "-" not in names:
         raise UsageProblem("--tee: passes standard input on; add - as the source")
-    catalogue = Catalogue.load(patterns, only=only_patterns)
-    report_problems(problems_of_user(catalogue, only_patterns))
-    sites, unread = load_sites(sglang)
-    report_problems(unread)
+    catalogue, sites, _ = load_knowledge(patterns, only=only_patterns, sglang=sglang)
     piped = standard_input(names)
     pipes = [Pipe("-", piped, sys.stdout.buffer if tee else None)] if piped is not None else []
     target = sys.stderr.buffer if tee else sys.stdout.buffer
@@ -72,6 +66,7 @@ def follow(
             state=state,
             on_finding=hook(on_finding),
             metrics=keeper(metrics),
+            is_own=partial(is_own, [state, metrics], [sys.stdout.buffer, sys.stderr.buffer]),
             output_bytes=partial(file_bytes, target),
             reader_left=partial(reader_left, target),
         ),
@@ -101,17 +96,13 @@ def run_command(
     """
     if form not in FORMATS:
         raise UsageProblem(f"--format {form}: with run choose from {', '.join(FORMATS)}")
-    catalogue = Catalogue.load(patterns, only=only_patterns)
-    report_problems(problems_of_user(catalogue, only_patterns))
-    sites, unread = load_sites(None)
-    report_problems(unread)
+    catalogue, sites, _ = load_knowledge(patterns, only=only_patterns, sglang=None)
     matcher = Matcher(catalogue, sites)
     together = same_place(sys.stdout.buffer, sys.stderr.buffer)
     try:
-        child = Child(command, together=together)
+        child = Child(command, lambda text: complain(f"run: {text}"), together=together)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        complain(f"run: {command[0]}: cannot be started: {reason}; check the name and the path")
+        complain(f"run: {command[0]}: cannot be started: {reason_of(error)}; check the name and the path")
         return 127 if isinstance(error, FileNotFoundError) else 126
     pipes = [Pipe("output" if together else "stdout", child.stdout, sys.stdout.buffer)]
     if child.stderr is not None:
@@ -124,9 +115,7 @@ def run_command(
         Options(on_finding=hook(on_finding), metrics=keeper(metrics)),
         lambda problem: report_problems([problem]),
     )
-    child.on_exit(follower.stop)
-    child.pass_signals(lambda text: complain(f"run: {text}"))
-    left = 0.0
+    child.on_exit(pipes, follower.stop)
     try:
         follower.run()
     except Exception as error:
@@ -136,13 +125,10 @@ def run_command(
             f"run: internal error: {type(error).__name__}: {error}; the command goes on, its output is "
             "passed on and no longer explained"
         )
-        left = OUTPUT_SECONDS
     for pipe in pipes:
         pipe.pass_on_only()
     status = child.wait()
-    for pipe in pipes:
-        # What the command wrote last may still be on its way through us.
-        pipe.passed_on.wait(left)
+    child.output_over.wait()  # what the command wrote last may still be on its way through us
     complain(f"run: {ending_words(child.returncode, child.stopped_by, follower.live.report(0.0))}")
     return status
 
@@ -186,3 +172,17 @@ def hook(command: str | None) -> OnFinding | None:
 
 def keeper(path: Path | None) -> Metrics | None:
     return Metrics(path, lambda problem: report_problems([problem])) if path else None
+
+
+def install_signals(follower: Follower) -> None:
+    """Ctrl-C and a polite end both lead to the summary. `nohup` keeps its promise."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        follower.stop()
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is None or (name == "SIGHUP" and signal.getsignal(number) == signal.SIG_IGN):
+            continue
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(number, stop)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import shlex
+import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+from explain.console import Complaints
 from explain.live import Live
-from explain.model import Finding, Problem
+from explain.model import Finding, Problem, reason_of
 from explain.render import plain, safe
 from explain.state import write_whole
 
@@ -20,6 +25,7 @@ COMMAND_SECONDS = 30.0
 BETWEEN_SECONDS = 1.0
 """Commands start at most so often: a storm of failures must not become a storm of processes."""
 WAITING = 64
+MOST_SAID = 4096
 METRICS_SECONDS = 5.0
 
 
@@ -56,24 +62,30 @@ class OnFinding:
 
     def _run_one(self, payload: bytes) -> None:
         name = self._command[0]
-        try:
-            done = subprocess.run(
-                self._command,
-                input=payload,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                timeout=COMMAND_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            self._complain(f"--on-finding: {name} took more than {COMMAND_SECONDS:.0f} s and was ended")
-            return
-        except OSError as error:
-            self._complain(f"--on-finding: {name} cannot be started: {(error.strerror or str(error)).lower()}")
-            return
-        if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-            self._complain(f"--on-finding: {name} ended with {done.returncode}" + (f": {said}" if said else ""))
+        with tempfile.TemporaryFile() as errors:
+            # A file, and a group of its own: a process that the command leaves behind holds nothing up, and
+            # Ctrl-C in our terminal does not cut a message off.
+            try:
+                process = subprocess.Popen(
+                    self._command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    start_new_session=os.name == "posix",
+                )
+            except OSError as error:
+                self._complain(f"--on-finding: {name} cannot be started: {reason_of(error)}")
+                return
+            try:
+                process.communicate(payload, COMMAND_SECONDS)
+            except subprocess.TimeoutExpired:
+                end_group(process)
+                self._complain(f"--on-finding: {name} took more than {COMMAND_SECONDS:.0f} s and was ended")
+                return
+            if process.returncode:
+                errors.seek(0)
+                said = errors.read(MOST_SAID).decode("utf-8", "replace").strip().partition("\n")[0]
+                self._complain(f"--on-finding: {name} ended with {process.returncode}" + (f": {said}" if said else ""))
 
     def close(self, seconds: float = COMMAND_SECONDS) -> None:
         """Waits for commands that are due, at most so long."""
@@ -81,24 +93,29 @@ class OnFinding:
         self._thread.join(seconds)
 
 
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process with all that it started in its group."""
+    with suppress(ProcessLookupError, PermissionError):
+        if os.name == "posix":
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    process.wait()
+
+
 class Metrics:
     """Keeps a file in Prometheus' text format, for the node exporter's textfile collector."""
 
     def __init__(self, path: Path, complain: Callable[[Problem], None]) -> None:
         self._path = path
-        self._complain = complain
+        self._complaints = Complaints(complain)
         self._next = 0.0
-        self._told: str | None = None
 
     def write(self, run: Live, lag: int, now: float, *, force: bool = False) -> None:
         if now < self._next and not force:
             return
         self._next = now + METRICS_SECONDS
-        problem = write_whole(self._path, metrics_text(run, lag).encode())
-        message = problem.message if problem else None
-        if problem is not None and message != self._told:
-            self._complain(problem)
-        self._told = message
+        self._complaints.hear(write_whole(self._path, metrics_text(run, lag).encode()))
 
 
 def metrics_text(run: Live, lag: int) -> str:

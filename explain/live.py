@@ -10,13 +10,14 @@ from explain.cutting import LineCutter
 from explain.engine import Explainer, OnEvent, Stream
 from explain.matcher import Matcher
 from explain.model import Block, Finding, Report, Source
-from explain.values import dataclass, field
+from explain.values import dataclass, field, replace
 
 STALL_SECONDS = 15.0
 """How often a run is looked at for a server that stopped going on."""
 SILENCE = 1.0
 """Seconds without a line after which what is open is taken for finished."""
-_KEPT_STREAMS = 8
+_KEPT_STREAMS = 24
+"""Of one source: more than files of a path that are read at the same time."""
 _REMEMBERED = 20_000
 """Findings that are known to be told; a server that fails in more ways may hear the first ones again."""
 
@@ -39,11 +40,12 @@ class News:
 
 @dataclass(slots=True)
 class Told:
-    """What was said of a finding."""
+    """What was said of a finding. `before`: how often it came in earlier runs; `count` is all in all."""
 
     role: str
     count: int
     at: float
+    before: int = 0
 
 
 @dataclass(slots=True)
@@ -51,6 +53,7 @@ class _Open:
     stream: Stream
     cutter: LineCutter
     touched: float
+    generation: int
     quiet: bool = True
 
 
@@ -68,8 +71,10 @@ class Live:
     bytes_read: int = 0
     lines_read: int = 0
     explainer: Explainer = field(init=False)
+    generation: int = 0
+    """Of the event that `on_event` is called with."""
     _streams: dict[tuple[int, int], _Open] = field(default_factory=dict)
-    _first_lines: dict[int, int] = field(default_factory=dict)
+    _first_lines: dict[tuple[int, int], int] = field(default_factory=dict)
     _events: int = 0
     _ready: int = 0
     _failed: tuple[float, Finding] | None = None
@@ -79,16 +84,16 @@ class Live:
     def __post_init__(self) -> None:
         self.explainer = Explainer(self.matcher, self.names, self.on_event, head=0, rolling=True)
 
-    def start_at_line(self, source: int, line: int) -> None:
-        """The number of the first line that a source will hand in."""
-        self._first_lines[source] = line
+    def start_at_line(self, source: int, generation: int, line: int) -> None:
+        """The number of the first line that a generation will hand in."""
+        self._first_lines[(source, generation)] = line
 
     def feed(self, source: int, generation: int, data: bytes, now: float) -> None:
         key = (source, generation)
         opened = self._streams.get(key)
         if opened is None:
-            first_line = self._first_lines.pop(source, 1)
-            opened = _Open(self.explainer.open(source, first_line=first_line), LineCutter(source), now)
+            first_line = self._first_lines.pop(key, 1)
+            opened = _Open(self.explainer.open(source, first_line=first_line), LineCutter(source), now, generation)
             self._streams[key] = opened
             self._forget(source)
         self.bytes_read += len(data)
@@ -107,9 +112,15 @@ class Live:
     def _end(self, opened: _Open) -> None:
         for block in opened.cutter.finish():
             self._scan(opened, block)
+        self._quiet(opened)
+
+    def _quiet(self, opened: _Open) -> None:
+        self.generation = opened.generation
         self.explainer.quiet(opened.stream)
+        opened.quiet = True
 
     def _scan(self, opened: _Open, block: Block) -> None:
+        self.generation = opened.generation
         self.explainer.feed(opened.stream, block, spot_ends(self.matcher.scanner.find, block.data))
 
     @property
@@ -121,7 +132,7 @@ class Live:
         """(bytes, line): how many of the bytes handed in must be read again after a restart, from where."""
         opened = self._streams.get((source, generation))
         if opened is None:
-            return 0, self._first_lines.get(source, 1)
+            return 0, self._first_lines.get((source, generation), 1)
         offset, line = opened.stream.settled
         return opened.stream.window.bytes - offset + opened.cutter.held, line
 
@@ -131,8 +142,7 @@ class Live:
         """What there is to tell since the last call."""
         for opened in self._streams.values():
             if not opened.quiet and now - opened.touched >= SILENCE:
-                self.explainer.quiet(opened.stream)
-                opened.quiet = True
+                self._quiet(opened)
         yield from self._findings(now)
 
     def stalled(self, now: float) -> Report | None:
@@ -188,11 +198,12 @@ class Live:
             if finding.role == "cause":
                 self._failed = (now, finding)
             yield News("new", finding, lead=lead)
-        elif finding.count > told.count:
-            more, told.count = finding.count - told.count, finding.count
+        elif told.before + finding.count > told.count:
+            count = told.before + finding.count
+            more, told.count = count - told.count, count
             if finding.role == "cause":
                 self._failed = (now, finding)
-            yield News("again", finding, more=more)
+            yield News("again", replace(finding, count=count), more=more)
 
     def report(self, seconds: float) -> Report:
         """Everything that was found, as for a finished log."""

@@ -38,6 +38,11 @@ class Problem:
         return f"{place}: {self.message}" + (f" ({self.hint})" if self.hint else "")
 
 
+def reason_of(error: Exception) -> str:
+    """Why the system refused something, as words within a sentence."""
+    return (getattr(error, "strerror", None) or str(error)).lower()
+
+
 @dataclass(frozen=True, slots=True)
 class NearMiss:
     """Lines that look like a record's error and are not it, and the reason, shown to readers."""

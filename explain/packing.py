@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from explain.model import Problem, Record
+from explain.model import Problem, Record, reason_of
 from explain.needles import Needle, needles, trap
 from explain.pack import FORMAT, MAGIC, Index, Pack, files_key
 from explain.pattern import Pattern, compile_error
@@ -84,7 +84,7 @@ def _usable_records(file: RecordFile) -> tuple[list[Record], list[Problem]]:
         with open(file.path, "rb") as opened:
             text = opened.read()
     except OSError as error:
-        return [], [Problem(file.name, "", f"cannot be read: {error.strerror}", "check its permissions")]
+        return [], [Problem(file.name, "", f"cannot be read: {reason_of(error)}", "check its permissions")]
     records, problems = read_records(Path(file.name), text, file.area)
     usable = []
     for record in records:

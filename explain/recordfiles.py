@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from explain.model import Problem
+from explain.model import Problem, reason_of
 from explain.values import dataclass
 
 RECORD_SUFFIXES = (".json", ".jsonl", ".ndjson")
@@ -46,9 +46,8 @@ def record_files(paths: Sequence[Path], problems: list[Problem], base: Path | No
             is_folder = path.is_dir()
             files = sorted(_inside(top, "", True)) if is_folder else [(top, "", path.stat())]
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
             hint = "name a file or folder of records"
-            problems.append(Problem(top, "", f"cannot be read: {reason}", hint))
+            problems.append(Problem(top, "", f"cannot be read: {reason_of(error)}", hint))
             continue
         if not files:
             problems.append(Problem(top, "", "holds no records", "name a folder of .json or .jsonl files"))

@@ -21,7 +21,7 @@ from explain.console import (
     wants_color,
 )
 from explain.engine import explain_sources
-from explain.model import Event, Match, Problem, Report, Role
+from explain.model import Event, Match, Problem, Report, Role, reason_of
 from explain.render import safe
 from explain.render.layout import NO_SOURCE, OwnSource
 from explain.sites import SiteIndex
@@ -51,11 +51,7 @@ def explain(
     report_problems(problems)
     if not inputs:
         return FAILED
-    catalogue = Catalogue.load(patterns, only=only_patterns)
-    unusable = problems_of_user(catalogue, only_patterns)
-    report_problems(unusable)
-    sites, unread = load_sites(sglang)
-    report_problems(unread)
+    catalogue, sites, unusable = load_knowledge(patterns, only=only_patterns, sglang=sglang)
     with open_output(output, inputs) as target:
         if form == "jsonl":
             report = stream_lines(inputs, catalogue, sites, problems, target)
@@ -73,9 +69,21 @@ def explain(
         if not source.bytes and source.path not in broken
     ]
     report_problems(late)
-    if problems or late or unusable or unread:
+    if problems or late or unusable:
         return FAILED
     return MATCHED if fails(report, fail_on) else 0
+
+
+def load_knowledge(
+    patterns: Sequence[Path], *, only: bool, sglang: Path | None
+) -> tuple[Catalogue, SiteIndex, list[Problem]]:
+    """What logs are explained with. What of the user's own cannot be used is told and returned."""
+    catalogue = Catalogue.load(patterns, only=only)
+    unusable = problems_of_user(catalogue, only)
+    report_problems(unusable)
+    sites, unread = load_sites(sglang)
+    report_problems(unread)
+    return catalogue, sites, unusable + unread
 
 
 def load_sites(sglang: Path | None) -> tuple[SiteIndex, list[Problem]]:
@@ -129,8 +137,7 @@ def open_output(path: Path | None, inputs: Sequence[Input]) -> AbstractContextMa
             raise UsageProblem(f"--output {path}: this is one of the logs to read; choose another name")
         return path.open("wb")
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageProblem(f"--output {path}: cannot be written: {reason}; choose another place") from None
+        raise UsageProblem(f"--output {path}: cannot be written: {reason_of(error)}; choose another place") from None
 
 
 def stream_lines(

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from explain.carriers import Carriers
 from explain.expressions import expression
+from explain.lastlines import LastLines
 from explain.launch import LaunchReader, Start
 from explain.model import Place, Stall
 from explain.prefixes import read_prefix
 from explain.startup import batch
-from explain.tails import Tail
 from explain.times import seconds_between
 
 FEWEST_SECONDS = 120.0
@@ -70,7 +70,7 @@ class Seen(NamedTuple):
 
 
 def stall_of(
-    tails: Mapping[int, Tail], launch: LaunchReader, names: Sequence[str], version: str | None
+    tails: Mapping[int, LastLines], launch: LaunchReader, names: Sequence[str], version: str | None
 ) -> Stall | None:
     """The server that stopped going on, None where no source shows one."""
     for source, tail in tails.items():
@@ -85,7 +85,7 @@ def stall_of(
 # ------------------------------------------------------------------ serving
 
 
-def _serving(tail: Tail, source: int, launch: LaunchReader, name: str, version: str | None) -> Stall | None:
+def _serving(tail: LastLines, source: int, launch: LaunchReader, name: str, version: str | None) -> Stall | None:
     raw = tail.batch_line()
     last = _read(Carriers(), *raw) if raw else None
     fields = batch(last.text) if last else None
@@ -180,7 +180,7 @@ def _number(fields: Mapping[str, Any], name: str) -> int:
 # ------------------------------------------------------------------ starting
 
 
-def _starting(tail: Tail, start: Start, name: str) -> Stall | None:
+def _starting(tail: LastLines, start: Start, name: str) -> Stall | None:
     """A start that shows no step for minutes and was not ready when the log ends."""
     over = start.ready is not None or start.ended or start.refused or start.args.get("node_rank")
     raw = tail.batch_line()

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from explain.cutting import BLOCK_BYTES, LineCutter
 from explain.decompress import DECOMPRESSION_ERRORS, Reader, decompressor
-from explain.model import Block, Problem
+from explain.model import Block, Problem, reason_of
 from explain.values import dataclass
 
 _SNIFFED = 4096
@@ -133,7 +133,7 @@ def _expand(path: str, problems: list[Problem]) -> list[str]:
     if not stat.S_ISDIR(mode):
         return [path]
     try:
-        found = sorted(str(name) for name in Path(path).rglob("*") if _is_log(name))
+        found = sorted(str(name) for name in Path(path).rglob("*") if looks_like_log(name))
     except OSError as error:
         problems.append(_cannot_read(path, error))
         return []
@@ -143,7 +143,7 @@ def _expand(path: str, problems: list[Problem]) -> list[str]:
     return found
 
 
-def _is_log(path: Path) -> bool:
+def looks_like_log(path: Path) -> bool:
     name = path.name
     if name.startswith("."):
         return False
@@ -174,8 +174,7 @@ def _cannot_read(name: str, error: OSError | ValueError) -> Problem:
         return Problem(name, "", "permission denied", "run as a user who may read it, or pipe it in with sudo cat")
     if isinstance(error, OSError) and error.errno == errno.EISDIR:
         return Problem(name, "", "is a directory", "name the files in it")
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return Problem(name, "", f"cannot be read: {reason.lower()}", "check the path and the disk")
+    return Problem(name, "", f"cannot be read: {reason_of(error)}", "check the path and the disk")
 
 
 # --------------------------------------------------------------------------- text

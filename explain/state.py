@@ -10,24 +10,42 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from explain.follow import Mark
 from explain.live import Told
-from explain.model import Problem
+from explain.marks import Left
+from explain.model import Problem, reason_of
 from explain.values import dataclass, field
 
-SCHEMA = "sglang-explain-state/1"
+SCHEMA = "sglang-explain-state/2"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a file of events holds. `size`: bytes when the state was written; all behind them was written later.
+
+    `ahead`: events before `size` that stand behind the marks, as (source, line, rank): they will be read again.
+    """
+
+    device: int
+    inode: int
+    size: int
+    ahead: tuple[tuple[str, int, str], ...] = ()
 
 
 @dataclass(slots=True)
 class State:
-    """`marks`: by path, where to go on and the number of the line there. `told`: by finding, what was said.
+    """`at`: when it was written, in seconds of the epoch. `left`: by path. `told`: by finding, what was said.
+
+    `counted`: by finding, how often it had come where the paths were left: what comes behind is counted again.
 
     `telling`: (finding, bytes of the output before it was written), while it is being written.
     """
 
-    marks: dict[str, tuple[Mark, int]] = field(default_factory=dict)
+    left: dict[str, Left] = field(default_factory=dict)
     told: dict[str, Told] = field(default_factory=dict)
+    counted: dict[str, int] = field(default_factory=dict)
     telling: tuple[str, int] | None = None
+    written: Written | None = None
+    at: float = 0.0
 
     def forget_unwritten(self, output_bytes: int) -> None:
         """A run that was killed while it told a finding: it is told again, unless the output shows it.
@@ -59,19 +77,32 @@ def load_state(path: Path) -> tuple[State, Problem | None]:
 def _read(value: dict[str, Any]) -> State:
     if value["schema"] != SCHEMA:
         raise ValueError(value["schema"])
-    marks = {name: (Mark.from_json(one["mark"]), int(one["line"])) for name, one in value["sources"].items()}
-    told = {name: Told(str(one["role"]), int(one["count"]), 0.0) for name, one in value["told"].items()}
-    telling = value.get("telling")
-    return State(marks, told, (str(telling[0]), int(telling[1])) if telling else None)
+    left = {name: Left.from_json(one) for name, one in value["sources"].items()}
+    counted = {name: int(one["counted"]) for name, one in value["told"].items()}
+    told = {name: Told(str(one["role"]), int(one["count"]), 0.0, counted[name]) for name, one in value["told"].items()}
+    telling, written = value["telling"], value["written"]
+    if written is not None:
+        ahead = tuple((str(source), int(line), str(rank)) for source, line, rank in written["ahead"])
+        written = Written(int(written["device"]), int(written["inode"]), int(written["size"]), ahead)
+    return State(
+        left, told, counted, (str(telling[0]), int(telling[1])) if telling else None, written, float(value["at"])
+    )
 
 
 def save_state(path: Path, state: State) -> Problem | None:
     """Writes all or nothing: beside, then moved over. A full disk is told and leaves the old state in place."""
+    written = state.written
     value = {
         "schema": SCHEMA,
-        "sources": {name: {"mark": mark.as_json(), "line": line} for name, (mark, line) in state.marks.items()},
-        "told": {name: {"role": told.role, "count": told.count} for name, told in state.told.items()},
+        "at": state.at,
+        "sources": {name: one.as_json() for name, one in state.left.items()},
+        "told": {
+            name: {"role": told.role, "count": told.count, "counted": state.counted.get(name, 0)}
+            for name, told in state.told.items()
+        },
         "telling": state.telling,
+        "written": written
+        and {"device": written.device, "inode": written.inode, "size": written.size, "ahead": written.ahead},
     }
     return write_whole(path, json.dumps(value, separators=(",", ":")).encode())
 
@@ -96,6 +127,5 @@ def write_whole(path: Path, data: bytes) -> Problem | None:
         if temporary is not None:
             with suppress(OSError):
                 os.unlink(temporary)
-        reason = (error.strerror or str(error)).lower()
-        return Problem(str(path), "", f"cannot be written: {reason}", "following goes on without it")
+        return Problem(str(path), "", f"cannot be written: {reason_of(error)}", "following goes on without it")
     return None

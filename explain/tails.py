@@ -1,106 +1,162 @@
-"""The end of a source: its last batch line and what came after it, kept as bytes until somebody asks.
-
-Nothing is read line by line: of each block the last place of a word is looked up, from its end.
-"""
+"""All followed files: what the sources stand for now, where each was left, what is looked back at."""
 
 from __future__ import annotations
 
-MARK = b"#running-req"
-"""Stands in every batch line of every release."""
-KEPT = 64 * 1024
-"""Bytes that are kept behind the last batch line, and of the end."""
-_TROUBLE = (b'" 5', b"Health check failed", b"Receive: ")
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+
+from explain.follow import Tail
+from explain.live import Live
+from explain.lognames import PACKED, belongs_to, logs_of, watched
+from explain.marks import Left, Mark
+from explain.model import Problem, reason_of
+from explain.pastfiles import Others
+from explain.startpoint import is_wide, look_back, start_of
+from explain.state import State
 
 
-class Tail:
-    """Feed it the blocks of one source in order."""
+class OtherTails(Others):
+    """The tails of a run but that of `own`."""
 
-    __slots__ = ("_batch", "_closed", "_held", "_last", "_last_size", "_since")
+    def __init__(self, opened: Sequence[tuple[int, Tail]], links: Iterable[str], own: str) -> None:
+        """`links` leads to files that are followed under other names."""
+        self._opened = opened
+        self._links = links
+        self._own = own
 
-    def __init__(self) -> None:
-        self._batch: tuple[bytes, int, int] | None = None
-        """The block that holds the last batch line, the number of its first line, the place of the mark."""
-        self._since: list[tuple[bytes, int]] = []
-        self._held = 0
-        self._last: list[tuple[bytes, int]] = []
-        self._last_size = 0
-        self._closed = False
+    def _tails(self) -> Iterator[Tail]:
+        return (tail for _, tail in self._opened if tail.path != self._own)
 
-    def take(self, data: bytes, first_line: int) -> None:
-        """A block and the number of its first line."""
-        found = data.rfind(MARK)
-        if found >= 0:
-            self._batch, self._since, self._held = (data, first_line, found), [], 0
-        elif self._batch is not None and self._held < KEPT:
-            self._since.append((data[:KEPT], first_line))
-            self._held += len(data)
-        self._last.append((data, first_line))
-        self._last_size += len(data)
-        while self._last_size - len(self._last[0][0]) >= KEPT:
-            self._last_size -= len(self._last.pop(0)[0])
+    def read(self, path: str, status: os.stat_result) -> bool:
+        return any(tail.reads(path, status) for tail in self._tails())
 
-    def close(self, *, keep: bool) -> None:
-        """Nothing more comes: lets go of the blocks. With `keep`, what may be asked for stays, else the batch line."""
-        if self._batch is not None:
-            data, first_line, found = self._batch
-            start = data.rfind(b"\n", 0, found) + 1
-            end = data.find(b"\n", found)
-            stop = (end if end >= 0 else len(data)) + (KEPT if keep else 0)
-            self._batch = data[start:stop], first_line + data.count(b"\n", 0, start), found - start
-        lines = self.end() if keep else {}
-        self._closed = True
-        self._since = self._since if keep else []
-        first_line = min(lines, default=0)
-        rows = [lines.get(number, b"") for number in range(first_line, max(lines, default=-1) + 1)]
-        self._last = [(b"\n".join(rows), first_line)] if rows else []
-        self._last_size = sum(len(data) for data, _ in self._last)
+    def have_read(self, path: str, status: os.stat_result) -> bool:
+        return any(tail.has_read(path, status) is not None for tail in self._tails())
 
-    def batch_line(self) -> tuple[int, bytes] | None:
-        """The number and the bytes of the last line that looks like a batch line."""
-        if self._batch is None:
-            return None
-        data, first_line, found = self._batch
-        start = data.rfind(b"\n", 0, found) + 1
-        end = data.find(b"\n", found)
-        return first_line + data.count(b"\n", 0, start), data[start : end if end >= 0 else len(data)]
+    def links(self) -> list[str]:
+        own = os.path.realpath(self._own)
+        links = [*self._links, *(tail.path for tail in self._tails() if os.path.islink(tail.path))]
+        return [path for path in links if os.path.realpath(path) == own]
 
-    def troubled(self) -> bool:
-        """Whether something stands behind the last batch line, or in it, that an idle server does not print."""
-        if self._batch is None:
+
+class Tails:
+    """The tails of the sources, with their numbers in `live.names`. `scan` starts new ones as files appear."""
+
+    def __init__(
+        self,
+        sources: Sequence[str],
+        live: Live,
+        start: str,
+        state: State,
+        complain: Callable[[Problem], None],
+        is_own: Callable[[str, os.stat_result], bool] = lambda _path, _status: False,
+    ) -> None:
+        """`is_own` tells whether we write a file ourselves: such a one in a followed folder is left alone."""
+        self.opened: list[tuple[int, Tail]] = []
+        self._sources = sources
+        self._live = live
+        self._start = start
+        self._left = state.left
+        self._complain = complain
+        self._is_own = is_own
+        self._scanned_at = state.at
+        """When the folders were looked through last, 0 for never: files that appeared since are new."""
+        self._first = True
+        self._links: set[str] = set()
+        """Links to files that are followed under other names."""
+        self._settled: dict[int, dict[int, int]] = {}
+        """By source and generation: the line of the mark."""
+
+    def scan(self) -> None:
+        """Starts to follow what the sources name and is not followed yet."""
+        for number, tail in list(self.opened):
+            if tail.lost and tail.path not in self._sources:
+                self.opened.remove((number, tail))
+                self._left.pop(tail.path, None)
+        known = {tail.path for _, tail in self.opened}
+        now = time.time()
+        for source in self._sources:
+            paths = logs_of(source, known | self._left.keys())
+            if self._first:  # what was left may stand under another name only, and its own come later
+                paths += [path for path in self._left if path not in paths and belongs_to(path, source)]
+            for path in sorted(paths, key=lambda path: path not in self._left):
+                if path not in known and self._follow(path, named=path == source):
+                    known.add(path)
+            if self._first and not paths:
+                self._complain(Problem(source, "", "holds no log yet", "following waits for one"))
+            if self._first and source.endswith(PACKED) and os.path.isfile(source):
+                self._complain(Problem(source, "", "is packed and will not grow", "read it without --follow"))
+            elif self._first and is_wide(source):
+                hint = "read it without --follow, or have it written as UTF-8"
+                self._complain(Problem(source, "", "is UTF-16 text, which is not followed", hint))
+        self._scanned_at, self._first = now, False
+
+    def watched(self) -> list[str]:
+        """Paths whose folders tell of changes."""
+        return [path for source in self._sources for path in watched(source)]
+
+    def left(self) -> dict[str, Left]:
+        """How to go on after a restart, by path; also for files that are not followed now."""
+        for number, tail in self.opened:
+            found = tail.left(partial(self._live.settled, number))
+            if found is not None:
+                left, generations = found
+                self._left[tail.path] = left
+                self._settled[number] = {one: mark.line for one, mark in zip(generations, left.marks, strict=True)}
+        return self._left
+
+    def is_settled(self, source: int, generation: int, line: int) -> bool:
+        """Whether a line stands before the marks: it is not read again after a restart.
+
+        A generation without a mark is done with, unless it is newer than the marks.
+        """
+        lines = self._settled.get(source)
+        return lines is not None and (line < lines[generation] if generation in lines else generation < max(lines))
+
+    def _follow(self, path: str, *, named: bool) -> bool:
+        """Whether it is followed from now on; False where another tail reads the same file, or we write it."""
+        start: int | str | Left = 0
+        try:
+            status = os.stat(path)
+        except OSError:
+            status = None
+        if status is not None and path not in self._left and self._others(path).read(path, status):
+            if os.path.islink(path):
+                self._links.add(path)
             return False
-        data, _, found = self._batch
-        end = data.find(b"\n", found)
-        rest = data[end if end >= 0 else len(data) :][:KEPT]
-        queue = data.find(b"#queue-req: ", found, end if end >= 0 else len(data))
-        if queue >= 0 and data[queue + 12 : queue + 13] not in (b"0", b"") and (rest.strip() or self._since):
-            return True
-        parts = [rest, *(one for one, _ in self._since), *(one[-KEPT:] for one, _ in self._last if one is not data)]
-        return any(word in part for part in parts for word in _TROUBLE)
+        if status is not None and not named and self._is_own(path, status):
+            return False
+        number = len(self._live.names)
+        self._live.names.append(path)
+        if path in self._left:
+            start = self._left[path]
+            for generation, mark in enumerate(start.marks):
+                self._live.start_at_line(number, generation, mark.line)
+        elif self._scanned_at and not (named and self._first):
+            read = (tail.has_read(path, status) for _, tail in self.opened if status is not None)
+            start = Left((next((mark for mark in read if mark is not None), Mark.nowhere(self._scanned_at)),))
+        else:
+            start, line = start_of(path, self._start)
+            self._live.start_at_line(number, 0, line)
+            if self._start == "end":
+                self._look_back(number, path, start)
+        self.opened.append((number, Tail(path, start, self._others(path), named)))
+        return True
 
-    def after_batch(self) -> dict[int, bytes]:
-        """Lines behind the last batch line by their numbers: the first and the last of them, where they are many."""
-        line = self.batch_line()
-        if self._batch is None or line is None:
-            return {}
-        data, _, found = self._batch
-        end = data.find(b"\n", found)
-        parts = [(data[end + 1 : end + 1 + KEPT], line[0] + 1)] if end >= 0 else []
-        lines = {number: text for part in (*parts, *self._since) for number, text in _lines(*part)}
-        return lines | {number: text for number, text in self.end().items() if number > line[0]}
+    def _others(self, own: str) -> OtherTails:
+        return OtherTails(self.opened, self._links, own)
 
-    def end(self) -> dict[int, bytes]:
-        """The last lines by their numbers."""
-        lines: dict[int, bytes] = {}
-        for data, first_line in self._last:
-            start = 0
-            if len(data) > KEPT and not self._closed:
-                start = data.find(b"\n", len(data) - KEPT) + 1
-                if not start:
-                    continue  # one line that is longer than what is looked at
-                first_line += data.count(b"\n", 0, start)
-            lines.update(_lines(data[start:], first_line))
-        return lines
-
-
-def _lines(data: bytes, first_line: int) -> list[tuple[int, bytes]]:
-    return [(number, line) for number, line in enumerate(data.split(b"\n"), first_line) if line.strip()]
+    def _look_back(self, number: int, path: str, end: int) -> None:
+        """Reads the end of what was written before: how the server was started, whether it failed already."""
+        try:
+            data, line = look_back(path, end)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._complain(Problem(path, "", f"cannot be read: {reason_of(error)}", "following waits for it"))
+            return
+        if data:
+            self._live.start_at_line(number, -1, line)
+            self._live.feed(number, -1, data, time.monotonic())

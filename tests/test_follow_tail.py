@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from explain.follow import Tail
+from explain.pastfiles import Others
 
 
 class Watcher:
@@ -43,7 +44,8 @@ def test_growth_and_a_file_that_appears_later(tmp_path: Path) -> None:
     watcher.poll()
     append(path, b"two\n")
     watcher.poll(3)
-    assert watcher.data == b"one\ntwo\n" and not watcher.tail.problems
+    assert watcher.data == b"one\ntwo\n"
+    assert [problem.message for problem in watcher.tail.problems] == ["is not there yet", "is there"]
 
 
 def test_start_at_the_end(tmp_path: Path) -> None:
@@ -81,7 +83,7 @@ def test_rotation(tmp_path: Path, rotate) -> None:  # type: ignore[no-untyped-de
     append(path, b"two\n")
     watcher.poll(3)
     assert watcher.data == b"one\ntwo\n"
-    assert [generation for generation, _ in watcher.pieces] == [0, 1]
+    assert len({generation for generation, _ in watcher.pieces}) == 2
 
 
 def test_what_the_old_file_still_holds_comes_first(tmp_path: Path) -> None:
@@ -152,7 +154,7 @@ def test_a_symlink_is_switched(tmp_path: Path) -> None:
     append(tmp_path / "a", b"a2\n")
     path.unlink()
     path.symlink_to(tmp_path / "a")
-    watcher.poll(200)
+    watcher.poll(2000)
     append(tmp_path / "a", b"a3\n")
     watcher.poll(2)
     assert watcher.data == b"a1\nb1\na2\na3\n"
@@ -179,12 +181,12 @@ def test_resume_after_a_copytruncate_while_away(tmp_path: Path, read: bool) -> N
     append(path, b"one\n" if read else b"")
     first = Watcher(path)
     first.poll()
-    mark, _ = first.tail.mark()  # type: ignore[misc]
+    left, _ = first.tail.left() or (None, [])
     first.tail.close()
     append(path, b"two\n")
     truncate(path)
     append(path, b"three\n")
-    second = Watcher(path, start=mark)
+    second = Watcher(path, start=left)
     second.poll(3)
     assert second.data == b"two\nthree\n"
 
@@ -195,13 +197,13 @@ def test_resume_from_a_mark(tmp_path: Path, rotated: bool) -> None:
     append(path, b"one\n")
     first = Watcher(path)
     first.poll()
-    mark, _ = first.tail.mark()  # type: ignore[misc]
+    left, _ = first.tail.left() or (None, [])
     first.tail.close()
     append(path, b"two\n")
     if rotated:
         path.rename(tmp_path / "server.log.1")
         append(path, b"three\n")
-    second = Watcher(path, start=type(mark).from_json(mark.as_json()))
+    second = Watcher(path, start=type(left).from_json(left.as_json()))
     second.poll(3)
     assert second.data == b"two\n" + (b"three\n" if rotated else b"")
 
@@ -252,3 +254,149 @@ def test_a_writer_that_rotates_in_all_ways(tmp_path: Path, seed: int) -> None:
     watcher.poll(300)
     lines = [int(line.split()[1]) for line in watcher.data.splitlines()]
     assert sorted(lines) == list(range(written))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_reader_that_is_stopped_and_goes_on_at_its_marks(tmp_path: Path, seed: int) -> None:
+    """Rotated while nobody reads, also more than once, and while a writer holds on to the old file."""
+    dice = random.Random(seed)
+    path = tmp_path / "server.log"
+    watcher = Watcher(path)
+    watcher.poll()
+    written, held = 0, None
+
+    def write() -> None:
+        nonlocal written
+        for _ in range(dice.randrange(4)):
+            line = b"line %d\n" % written
+            written += 1
+            if held is not None and dice.random() < 0.5:
+                held.write(line)
+                held.flush()
+            else:
+                append(path, line)
+
+    def rotate(number: int) -> None:
+        if not path.exists():
+            return
+        earlier = tmp_path / f"server.log.{number}"
+        if dice.random() < 0.5:
+            path.rename(earlier)
+        else:
+            shutil.copy(path, earlier)
+            os.truncate(path, 0)
+
+    for number in range(150):
+        write()
+        action = dice.random()
+        if action < 0.5:
+            watcher.poll(dice.randrange(1, 3))
+        elif action < 0.6 and path.exists() and path.stat().st_size:
+            watcher.poll()
+            held = path.open("ab")
+            path.rename(tmp_path / f"server.log.{number}")
+        elif action < 0.7:
+            held = None
+            rotate(number)
+        elif action < 0.9:
+            watcher.poll()
+            left, _ = watcher.tail.left() or (None, [])
+            watcher.tail.close()
+            seen = watcher.pieces
+            for away in range(dice.randrange(3)):
+                write()
+                held = None
+                rotate(1000 * number + away)
+                write()
+            watcher = Watcher(path, start=left)
+            watcher.pieces = seen
+            watcher.poll()
+    watcher.poll(30)
+    lines = [int(line.split()[1]) for line in watcher.data.splitlines()]
+    assert sorted(lines) == list(range(written))
+
+
+def test_a_tail_leaves_to_another_what_that_reads_and_finishes_its_own(tmp_path: Path) -> None:
+    """A link and its target are followed, as a pattern finds them; the link was a file when it was left."""
+    path, target = tmp_path / "server.log", tmp_path / "run-1.log"
+    append(path, b"one\n")
+    first = Watcher(path)
+    first.poll()
+    left, _ = first.tail.left() or (None, [])
+    first.tail.close()
+    append(path, b"two\n")
+    path.rename(tmp_path / "server.log.1")
+    append(target, b"three\n")
+    path.symlink_to(target)
+
+    class Reader(Others):
+        def read(self, path: str, status: os.stat_result) -> bool:
+            return os.path.samestat(status, target.stat())
+
+    second = Watcher(path, start=left, others=Reader())
+    second.poll(3)
+    assert second.data == b"two\n"
+
+
+def test_an_unpacked_old_file_and_a_copy_made_by_hand_are_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    append(path, b"one\n")
+    watcher = Watcher(path)
+    watcher.poll()
+    shutil.copy(path, tmp_path / "server.log.bak")
+    append(tmp_path / "server.log.7", b"long ago\n")
+    os.utime(tmp_path / "server.log.7", (1, 1))
+    append(path, b"two\n")
+    watcher.poll()
+    rename(path)
+    append(path, b"three\n")
+    watcher.poll(3)
+    assert watcher.data == b"one\ntwo\nthree\n"
+
+
+def test_a_file_that_is_gone_is_told_once_and_welcomed_back(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    append(path, b"one\n")
+    watcher = Watcher(path)
+    watcher.poll()
+    path.unlink()
+    watcher.poll(20)
+    assert not watcher.tail.problems
+    watcher.poll(200)
+    append(path, b"two\n")
+    watcher.poll(20)
+    assert [problem.message for problem in watcher.tail.problems] == ["is gone", "is there"]
+    assert watcher.data == b"one\ntwo\n"
+
+
+def test_an_emptied_file_is_noticed_between_two_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copy holds the rest, however the emptied file has grown since."""
+    monkeypatch.setattr("explain.openfile.READ_BYTES", 4000)
+    path = tmp_path / "server.log"
+    lines = b"".join(b"line %d\n" % number for number in range(2000))
+    append(path, lines)
+    tail, got = Tail(str(path)), b""
+    for piece in tail.poll(0.1):
+        got += piece.data
+        if len(got) == 8000:
+            shutil.copy(path, tmp_path / "server.log.1")
+            with path.open("r+b") as writer:  # no append: goes on behind a hole
+                os.truncate(path, 0)
+                writer.seek(len(lines))
+                writer.write(b"after\n")
+    got += b"".join(piece.data for piece in tail.poll(0.2))
+    assert got == lines + b"after\n"
+
+
+def test_more_than_one_poll_reads_of_a_file_that_came_and_went(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explain.openfile.READ_BYTES", 100)
+    monkeypatch.setattr("explain.openfile.BUDGET_BYTES", 1000)
+    path = tmp_path / "server.log"
+    append(path, b"one\n")
+    watcher = Watcher(path)
+    watcher.poll()
+    path.rename(tmp_path / "server.log.1")
+    append(tmp_path / "server.log.2", b"x" * 5000 + b"\n")
+    append(path, b"three\n")
+    watcher.poll(3)
+    assert watcher.data == b"one\n" + b"x" * 5000 + b"\nthree\n"

@@ -16,56 +16,17 @@ from pathlib import Path
 import pytest
 
 from explain.render.text import TIMES
+from tests.followed import EXPLAIN, HEALTHY, READY, ROOT, Followed, await_that
 from tests.torture import await_open, failure, torture
 
-ROOT = Path(__file__).resolve().parent.parent
-EXPLAIN = [sys.executable, "-m", "explain"]
-READY = b"[2026-11-30 08:15:40] The server is fired up and ready to roll!\n"
-HEALTHY = b'[2026-11-30 08:15:41] INFO:     10.0.0.1:4 - "GET /health HTTP/1.1" 200 OK\n'
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="watches processes through /proc")
 
 
-@pytest.mark.parametrize(("seed", "kill"), [(1, False), (2, True)])
-def test_rotation_and_kills_lose_and_repeat_nothing(seed: int, kill: bool) -> None:
-    assert torture(seed, kill=kill, seconds=2.0) == []
-
-
-class Followed:
-    """A follower of one file, started and waited for."""
-
-    def __init__(self, folder: Path, *options: str, start: bytes = b"") -> None:
-        self.log, self.out, self.err = folder / "server.log", folder / "out.txt", folder / "err.txt"
-        self.log.write_bytes(start)
-        self.process = subprocess.Popen(
-            [*EXPLAIN, "--follow", *options, str(self.log)],
-            stdout=self.out.open("wb"),
-            stderr=self.err.open("wb"),
-            cwd=ROOT,
-        )
-        await_open(self.process.pid, self.log)
-
-    def write(self, data: bytes) -> None:
-        with self.log.open("ab") as file:
-            file.write(data)
-
-    def text(self) -> str:
-        return self.out.read_text(errors="replace")
-
-    def await_text(self, wanted: str, seconds: float = 30.0) -> str:
-        return await_that(lambda: self.text() if wanted in self.text() else "", f"{wanted!r} in the output", seconds)
-
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGINT)
-        return self.process.wait(30)
-
-
-def await_that(check: Callable[[], str], what: str, seconds: float = 30.0) -> str:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := check():
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"not seen within {seconds} s: {what}")
+@pytest.mark.parametrize(
+    ("seed", "kill", "form"), [(1, False, "terminal"), (2, True, "terminal"), (3, True, "terminal"), (4, True, "jsonl")]
+)
+def test_rotation_and_kills_lose_and_repeat_nothing(seed: int, kill: bool, form: str) -> None:
+    assert torture(seed, kill=kill, seconds=2.0, form=form) == []
 
 
 @pytest.fixture
@@ -167,6 +128,20 @@ def test_a_state_that_cannot_be_written_is_told_once(followed, tmp_path: Path) -
     one.await_text("planted failure")
     time.sleep(1.2)
     assert one.err.read_text().count("cannot be written") == 1
+
+
+def test_the_state_of_a_quiet_log_is_written_once(followed, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    state = tmp_path / "kept" / "state.json"
+    state.parent.mkdir()
+    one = followed("--state", str(state))
+    one.write(failure(1, 0) + HEALTHY)
+    one.await_text("planted failure")
+    time.sleep(2.0)
+    before = state.stat().st_ino, state.stat().st_mtime_ns
+    time.sleep(2.0)
+    assert (state.stat().st_ino, state.stat().st_mtime_ns) == before
+    one.write(HEALTHY)
+    await_that(lambda: "yes" if state.stat().st_mtime_ns != before[1] else "", "a new state")
 
 
 def test_a_reader_that_goes_away_ends_quietly(tmp_path: Path) -> None:
@@ -281,6 +256,8 @@ def test_a_command_that_cannot_be_started(command: str, status: int) -> None:
         (["--follow", "--format", "json", "x.log"], "with --follow choose from"),
         (["--follow", "--from", "middle", "x.log"], "choose start, end or a number"),
         (["--tee", "x.log"], "add - as the source"),
+        (["--tee", "--output", "x.json", "-"], "--output: does not go with --tee"),
+        (["--follow", "--fail-on", "error", "x.log"], "--fail-on: does not go with --follow"),
         (["--state", "s.json", "x.log"], "goes with --follow"),
     ],
 )
@@ -507,3 +484,20 @@ def test_run_says_how_to_end_a_server_that_does_not_stop(tmp_path: Path) -> None
     _, errors = process.communicate(timeout=30)
     assert b"0 s after SIGTERM; a server that hangs is ended" in errors
     assert process.returncode == 131
+
+
+@pytest.mark.parametrize("options", [["--follow", "-"], ["--follow"], ["--tee", "-"], ["-f", "--format", "jsonl", "-"]])
+def test_a_pipe_is_explained_as_it_arrives(options: list[str]) -> None:
+    """Nothing waits for a full block or for the end: a quiet server's last line counts."""
+    process = subprocess.Popen(
+        [*EXPLAIN, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=ROOT
+    )
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(HEALTHY + failure(1, 0).rstrip(b"\n") + b"\n")
+    process.stdin.flush()
+    text = b""
+    while (b"RuntimeError: planted" if "jsonl" not in options else b'"planted failure baaa"') not in text:
+        text += process.stdout.readline()
+    process.stdin.close()
+    process.stdout.read()
+    assert process.wait(30) == 0

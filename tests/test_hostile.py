@@ -331,6 +331,6 @@ def test_a_device_is_no_place_for_a_state(tmp_path: Path) -> None:
     device = tmp_path / "zero"
     device.symlink_to("/dev/zero")
     state, problem = load_state(device)
-    assert not state.marks and problem is not None and "not a regular file" in problem.message
+    assert not state.left and problem is not None and "not a regular file" in problem.message
     problem = write_whole(device, b"x")
     assert problem is not None and "not a regular file" in problem.message and device.is_symlink()

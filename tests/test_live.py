@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from explain.announce import TerminalAnnouncer
-from explain.live import Live, News
+from explain.live import Live, News, Told
+from explain.model import Report
 from explain.render.text import TIMES
 from tests.helpers import explain_text, matcher, summary
 from tests.scoring import SHARED, cases
@@ -117,6 +118,36 @@ def test_following_equals_reading_the_finished_file(case, sizes, seed) -> None: 
     told += one.finish(now)
     assert summary(one.report(0.0)) == summary(explain_text(case[1]["log"], head=0))
     assert len({news.finding.id for news in told if news.kind == "new"}) == sum(news.kind == "new" for news in told)
+
+
+def followed(data: bytes, dice: random.Random) -> Report:
+    """What a follower knows of a log that arrives in pieces of all sizes, with pauses shorter than a second."""
+    one, now, position = live(), 0.0, 0
+    while position < len(data):
+        size = dice.randint(1, dice.choice((1, 7, 60, 400, 5000, 40_000)))
+        one.feed(0, 0, data[position : position + size], now)
+        position, now = position + size, now + dice.random() * 0.9
+        list(one.news(now))
+    list(one.finish(now))
+    return one.report(0.0)
+
+
+LOGS = [(f"case {name}", case["log"].encode()) for name, case in CASES] + [
+    (path.name, path.read_bytes()) for path in sorted((SHARED / "real_logs").rglob("*.log"))
+]
+
+
+@pytest.mark.skipif(not CASES, reason="the labelled cases are not here (../shared)")
+@pytest.mark.parametrize(("name", "data"), LOGS, ids=[name for name, _ in LOGS])
+def test_every_case_and_real_log_is_followed_as_it_is_read(name: str, data: bytes) -> None:
+    assert summary(followed(data, random.Random(name))) == summary(explain_text(data, head=0))
+
+
+@pytest.mark.skipif(not CASES, reason="the labelled cases are not here (../shared)")
+def test_reading_the_head_of_a_finished_log_at_once_changes_next_to_nothing() -> None:
+    """A finished log may be a paste, whose lines were wrapped or turned round; one that grows is none."""
+    other = [name for name, data in LOGS if summary(explain_text(data)) != summary(explain_text(data, head=0))]
+    assert len(other) <= len(LOGS) // 50, other
 
 
 @pytest.mark.skipif(not CASES, reason="the labelled cases are not here (../shared)")
@@ -260,3 +291,18 @@ def test_a_scheduler_that_was_aborted_is_the_cause() -> None:
     first, *rest = screen.live.report(0.0).findings
     assert (first.role, first.record and first.record.slug) == ("cause", "child-aborted-exit-6")
     assert {finding.role for finding in rest} == {"consequence"}
+
+
+def test_what_earlier_runs_counted_is_counted_on_and_what_is_read_again_is_not() -> None:
+    first = live()
+    first.feed(0, 0, (FAILURE + ORDINARY).encode() * 3, 0.0)
+    assert kinds(list(first.news(0.1))) == [("new", "cause")]
+    ((name, told),) = first.told.items()
+    assert told.count == 3
+    # The place was kept after two of them: the third is read again, a fourth is new.
+    second = Live(matcher(), ["server.log"], None, {name: Told(told.role, 3, 0.0, 2)})
+    second.feed(0, 0, (FAILURE + ORDINARY).encode(), 0.0)
+    assert list(second.news(0.1)) == []
+    second.feed(0, 0, (FAILURE + ORDINARY).encode(), 0.0)
+    ((kind, count),) = [(news.kind, news.finding.count) for news in second.news(0.2)]
+    assert (kind, count) == ("again", 4)

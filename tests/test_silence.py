@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from explain.lastlines import KEPT, LastLines
 from explain.model import Report, Stall
 from explain.render import json as json_format
 from explain.render import markdown, terminal
-from explain.tails import KEPT, Tail
 from tests.contexts.servers import DECODE, DECODE_FRAMES, RELEASES, Server
 from tests.contract import check_json_output
 from tests.helpers import explain_text
@@ -253,7 +253,7 @@ def test_it_is_seen_however_long_the_log_goes_on(sizes: tuple[int, ...]) -> None
 
 
 def test_the_tail_counts_lines_over_blocks() -> None:
-    tail = Tail()
+    tail = LastLines()
     tail.take(b"a\nDecode batch, #running-req: 1, #queue-req: 0\nb\n", 1)
     tail.take(b"c\n\nd 503\n", 4)
     assert tail.batch_line() == (2, b"Decode batch, #running-req: 1, #queue-req: 0")
@@ -266,7 +266,7 @@ def test_the_tail_counts_lines_over_blocks() -> None:
 def test_a_closed_tail_says_the_same_and_holds_little(cut: int) -> None:
     block = b"[2026] x\n" * 100_000 + b"Decode batch, #running-req: 1, #queue-req: 2\n"
     rest = [b"b\n" * 50_000 + b"c\n", b"\n", b'"GET /health" 503\n'][:cut]
-    tails = Tail(), Tail()
+    tails = LastLines(), LastLines()
     for tail in tails:
         line = 1
         for data in (block, *rest):

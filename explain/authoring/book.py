@@ -11,7 +11,7 @@ from pathlib import Path
 from explain.authoring.examples import Examiner, events_of
 from explain.authoring.names import Names
 from explain.catalogue import CHECKOUT, Catalogue
-from explain.model import Event, Problem, Record
+from explain.model import Event, Problem, Record, reason_of
 from explain.needles import Needle
 from explain.packing import needles_of
 from explain.pattern import Pattern, compile_error
@@ -159,4 +159,4 @@ def _read(file: RecordFile) -> tuple[list[Record], list[Problem]]:
         path = Path(file.path)
         return read_records(Path(file.name), path.read_bytes(), path.resolve().parent.name)
     except OSError as error:
-        return [], [Problem(file.name, "", f"cannot be read: {error.strerror}")]
+        return [], [Problem(file.name, "", f"cannot be read: {reason_of(error)}")]

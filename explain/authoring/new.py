@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from explain.authoring.examples import events_of, plain_lines
 from explain.authoring.saved_page import facts_of_page, looks_like_page
 from explain.authoring.slots import escaped, pattern_of_message, pattern_of_template
-from explain.model import Event, Problem, Record, SiteInfo
+from explain.model import Event, Problem, Record, SiteInfo, reason_of
 from explain.needles import needles
 from explain.pattern import compile_error
 from explain.record import DATASET_FIELDS, derive_id, read_records, short_title
@@ -247,7 +247,7 @@ def write_skeleton(root: Path, name: str, made: Skeleton) -> Path:
     except FileExistsError:
         raise CannotStart(Problem(str(path), "", "exists already", "edit it, or choose another slug")) from None
     except OSError as error:
-        raise CannotStart(Problem(str(path), "", f"cannot be written: {error.strerror}")) from error
+        raise CannotStart(Problem(str(path), "", f"cannot be written: {reason_of(error)}")) from error
     return path
 
 

@@ -1,6 +1,8 @@
 """How fast `--follow` tells, how it catches up, and what it costs while nothing happens.
 
-`python -m tests.bench.live` prints the figures and draws `memory.svg` and `latency.svg` into `--plots FOLDER`.
+`python -m tests.bench.live` prints the figures and draws `memory.svg` and `latency.svg` into `--plots FOLDER`
+(`tests/bench/plots` holds the last ones). Seconds of a processor are given beside those of the clock: they hold on
+a machine with other work, too.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -86,24 +89,37 @@ def latency(log: Path, planted: int, rate: int) -> list[float]:
     return found
 
 
-def burst(log: Path, megabytes: int) -> tuple[float, float]:
-    """(seconds to catch up with a burst while following, seconds to read the same bytes at once)."""
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What reading took, by the clock and of a processor."""
+
+    seconds: float
+    processor: float
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.2f} s ({self.processor:.2f} s of a processor)"
+
+
+def burst(log: Path, megabytes: int) -> tuple[Cost, Cost]:
+    """To catch up with a burst while following; to read the same bytes at once."""
     piece = log.with_suffix(".piece")
     inputs.write(piece, megabytes * 1_000_000, inputs.serving_lines(random.Random(4)))
     data = piece.read_bytes() + failure(7, 0) + b"[2026-11-30 08:15:41] done\n"
     log.write_bytes(b"")
     follower = Follower(log)
-    start = time.perf_counter()
+    before, start = follower.cpu_seconds, time.perf_counter()
     with log.open("ab", buffering=0) as file:
         for position in range(0, len(data), 1 << 22):
             file.write(data[position : position + (1 << 22)])
-    caught_up = follower.await_code(code(7), 600.0) - start
+    live = Cost(follower.await_code(code(7), 600.0) - start, follower.cpu_seconds - before)
     follower.stop()
-    start = time.perf_counter()
+    used, start = os.times(), time.perf_counter()
     subprocess.run(
         [sys.executable, "-m", "explain", "--format", "json", str(log)], stdout=subprocess.DEVNULL, cwd=ROOT, check=True
     )
-    return caught_up, time.perf_counter() - start
+    end = os.times()
+    processor = end.children_user + end.children_system - used.children_user - used.children_system
+    return live, Cost(time.perf_counter() - start, processor)
 
 
 def memory(log: Path, million_lines: int) -> list[tuple[float, float]]:
@@ -177,12 +193,16 @@ def main() -> None:
         )
         live, batch = burst(log, chosen.burst)
         print(
-            f"burst of {chosen.burst} MB: {live:.2f} s, read at once {batch:.2f} s, {batch / live:.2f} of that speed",
+            f"burst of {chosen.burst} MB: {live}, read at once {batch}: {batch.seconds / live.seconds:.2f} of that speed",
             flush=True,
         )
+        started = time.perf_counter()
         samples = memory(log, chosen.lines)
+        rate = chosen.lines / (time.perf_counter() - started)
+        early = samples[len(samples) // 10][1]
         print(
-            f"memory over {chosen.lines} million lines: {samples[len(samples) // 10][1]:.0f} MB early, {samples[-1][1]:.0f} MB at the end"
+            f"memory over {chosen.lines} million lines at {rate:.2f} million a second: {early:.0f} MB after a tenth, "
+            f"at most {max(size for _, size in samples):.0f} MB, {samples[-1][1]:.0f} MB at the end"
         )
         if chosen.plots:
             chosen.plots.mkdir(parents=True, exist_ok=True)
