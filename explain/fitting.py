@@ -18,6 +18,7 @@ from explain.expressions import expression
 from explain.headroom import headroom_of
 from explain.model import Dropped, Finding, LaunchContext
 from explain.releasewords import DIFFUSION, worded
+from explain.relevance import to_the_point
 
 _SLOT = expression(r"\{(?P<name>[a-z][\w/]*)(?::(?P<digits>\d))?\}")
 _SIZE = expression(r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>[KMG]i?B)")
@@ -63,7 +64,8 @@ def fitted(finding: Finding, context: LaunchContext) -> tuple[tuple[str, ...], t
     behind = {index for index in kept if there[index] or said[index].vain}
     plain = [index for index in kept if index not in behind]
     order = [index for index in first if index in plain]
-    order += [index for index in plain if index not in first and index not in last]
+    middle = [index for index in plain if index not in first and index not in last]
+    order += to_the_point(middle, texts.__getitem__, finding.message)
     order += [index for index in last if index in plain]
     order += [index for index in kept if index in behind]
     return (
