@@ -11,8 +11,11 @@ from explain.values import replace
 
 _UNSUPPORTED = expression(
     r"Model architectures \[(?P<names>[^\]]*)\]|\b(?P<name>\w{1,200}) has no SG[Ll]ang implementation|"
-    r"Cannot find model module\. '(?P<module>\w+)' is not a registered model"
+    r"Cannot find model module\. '(?P<module>\w+)' is not a registered model|"
+    r"No processor registered for architecture: \[(?P<processed>[^\]]*)\]"
 )
+_DIGITS = expression(r"\d+(?=\D)")
+"""A processor's file is named after its family (`qwen_vl` serves Qwen2.5-VL and Qwen3-VL)."""
 
 
 def promote_masked_imports(groups: dict[object, Group], rematch: Callable[[Event], Match] | None) -> None:
@@ -21,13 +24,16 @@ def promote_masked_imports(groups: dict[object, Group], rematch: Callable[[Event
         found = _UNSUPPORTED.search(group.event.message)
         if not found:
             continue
-        wanted = found["names"] or found["name"] or found["module"] or ""
-        names = [name.strip(" '\"").lower().replace("_", "") for name in wanted.split(",")]
+        processor = found["processed"] is not None
+        wanted = found["names"] or found["name"] or found["module"] or found["processed"] or ""
+        names = [_plain(name.strip(" '\""), processor) for name in wanted.split(",")]
         for other in groups.values():
             ignored = IGNORED_IMPORT.search(other.event.message)
             if not ignored:
                 continue
-            module = ignored["module"].rpartition(".")[2].lower().replace("_", "")
+            if processor != (".processors." in ignored["module"]):
+                continue
+            module = _plain(ignored["module"].rpartition(".")[2], processor)
             if any(name.startswith(module) for name in names if module):
                 other.role = "cause"
                 other.tier = 0
@@ -36,6 +42,12 @@ def promote_masked_imports(groups: dict[object, Group], rematch: Callable[[Event
                     other.match = _explained_by_reason(other.match, ignored["reason"], rematch)
                 group.role = "consequence"
                 group.why = "the model is unsupported because its import failed"
+
+
+def _plain(name: str, family: bool) -> str:
+    """A class or module name without case and underscores, for a processor also without the generation."""
+    plain = name.lower().replace("_", "")
+    return _DIGITS.sub("", plain) if family else plain
 
 
 def _explained_by_reason(match: Match, reason: str, rematch: Callable[[Event], Match]) -> Match:

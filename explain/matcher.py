@@ -17,6 +17,7 @@ from explain.bounds import CAPTURE, within
 from explain.expressions import expression
 from explain.model import Event, Match, SiteInfo
 from explain.owners import Owners, cached_owners
+from explain.roles import GENERIC
 from explain.scanner import Scanner, build_scanner, scan_key, unique_literals
 from explain.values import dataclass, replace
 
@@ -298,12 +299,22 @@ class Matcher:
 
     # ------------------------------------------------------------------ the answer
 
+    def _particular(self, found: Sequence[_Candidate]) -> _Candidate:
+        """The best candidate; where that is the record of a whole class of errors, the best one of one error."""
+        records = [one for one in found if one.record is not None]
+        if len(records) > 1 and records[0] is found[0]:
+            return next((one for one in records if not self._generic(one)), found[0])
+        return found[0]
+
+    def _generic(self, candidate: _Candidate) -> bool:
+        return candidate.record is not None and GENERIC in self.catalogue.record(candidate.record).tags
+
     def _best(self, event: Event, found: Sequence[_Candidate]) -> Match:
-        best = found[0]
+        best = self._particular(found)
         record = self.catalogue.record(best.record) if best.record is not None else None
         others = [
             self.catalogue.record(one.record).id
-            for one in found[1:]
+            for one in found
             if one.record is not None and (record is None or one.record != best.record)
         ]
         template = next((one for one in found if one.template is not None), None)

@@ -50,6 +50,8 @@ RECORDS = [
     record("transfer-any", r"^\w[\w.]*", frames=["sglang/srt/transfer/"]),
     record("device-fault", r"Device fault: "),
     record("device-fault-while-copying", r"Device fault: (?:bad|worse) address", frames=["sglang/srt/copy.py"]),
+    record("any-lookup", r"no \w+ in the nest", errorClass="KeyError", frames=["sglang/srt/nest/"], tags=["generic"]),
+    record("lookup-of-owl", r"no owl in the"),
 ]
 
 
@@ -198,6 +200,17 @@ def test_what_frames_alone_lead_to_is_the_last_resort(shared: Matcher) -> None:
     assert slugs(explain(shared, strange)) == [("cause", "transfer-any")]
 
 
+def test_a_record_of_a_whole_class_of_errors_is_the_last_one_to_explain(shared: Matcher) -> None:
+    """However well its class and frames fit: `any-lookup` asks for both, `lookup-of-owl` for neither."""
+    lookup = failing("TP0", "KeyError: no owl in the nest", file="nest/look.py")
+    (finding,) = explain(shared, lookup).findings
+    assert finding.record is not None and finding.record.slug == "lookup-of-owl"
+    assert len(finding.also) == 1
+    assert slugs(explain(shared, failing("TP0", "KeyError: no jay in the nest", file="nest/look.py"))) == [
+        ("cause", "any-lookup")
+    ]
+
+
 def test_an_event_loop_far_above_the_error_does_not_explain_it(shared: Matcher) -> None:
     deeper = "".join(f'  File "/x/sglang/srt/models/m{number}.py", line 3, in forward\n' for number in range(4))
     strange = failing("TP0", deeper + "OSError: [Errno 5] strange", file="transfer/loop.py")
@@ -269,6 +282,20 @@ def test_import_that_was_ignored_is_the_cause_of_an_unsupported_model(refused: s
     assert report.findings[0].message.startswith("Ignore import error when loading sglang.srt.models.swift_moe")
     assert report.findings[0].role == "cause"
     assert [finding.role for finding in report.findings if "SwiftMoe" in finding.message] == ["consequence"]
+
+
+def test_processor_import_that_was_ignored_is_the_cause_of_a_model_without_processor() -> None:
+    log = (
+        "[2026-11-30 08:14:01] Ignore import error when loading sglang.srt.multimodal.processors.owl_voice: no ear\n"
+        "[2026-11-30 08:14:01] Ignore import error when loading sglang.srt.multimodal.processors.swift_vl: no eye\n"
+        "[2026-11-30 08:14:01] Ignore import error when loading sglang.srt.models.swift_vl: no wing\n"
+        + failing("", "ValueError: No processor registered for architecture: ['Swift3VLForCausalLM'].", 2)
+    )
+    report = explain_with_sites(log)
+    assert report.findings[0].message.startswith(
+        "Ignore import error when loading sglang.srt.multimodal.processors.swift_vl"
+    )
+    assert [finding.role for finding in report.findings if "Swift3" in finding.message] == ["consequence"]
 
 
 def explain_with_sites(log: str) -> Report:

@@ -16,7 +16,7 @@ from explain.render import places, plain, safe
 from explain.render.context import duration_words, ranks_words, recovery_words, stalled_words, starts_words
 from explain.render.layout import NO_SOURCE, OwnSource
 from explain.render.text import plural
-from explain.render.verdict import search_link, title_of
+from explain.render.verdict import error_of, search_link, title_of
 
 _LONGEST = 120
 """Lines of the traceback."""
@@ -54,7 +54,9 @@ def _title(report: Report, first: Finding | None) -> str:
         long = duration_words(stall.seconds)
         return f"No batch for {long}" if stall.kind == "serving" else f"Server not ready, no step for {long}"
     if first is not None:
-        return title_of(first)
+        # The record of a whole class of errors has a title that fits them all: an issue is about this one.
+        whole_class = first.record is not None and "generic" in first.record.tags
+        return error_of(first) if whole_class and first.message.strip() else title_of(first)
     return "; ".join(report.context.unfinished) or "No failure found"
 
 

@@ -68,6 +68,11 @@ def title_of(finding: Finding) -> str:
     """What to call a finding: the record's title, else the error itself, as one line."""
     if finding.record and finding.record.title:
         return safe.line(finding.record.title)
+    return error_of(finding)
+
+
+def error_of(finding: Finding) -> str:
+    """The error of a finding as one line, whatever record explains it."""
     function = finding.frames[-1].function if finding.frames else ""
     if finding.exception and not finding.message.strip() and function:
         return f"{places.error_words(finding)} in {safe.line(function)}"

@@ -265,6 +265,23 @@ def test_a_record_that_fires_on_anothers_example_is_told_on_both_sides(problems:
     assert problems(greedy | {"also": [GOOD["id"]]}) == []
 
 
+def test_what_catches_all_at_its_frames_may_stand_behind_others(problems: Problems) -> None:
+    """The engine prefers any record that knows the words; without the tag it is taken for a greedy pattern."""
+    last = other(
+        errorClass=None, messagePattern=r"^(?P<error>\w[^\n]{0,80})", frames=["burrow.py"], tags=["quokka", "generic"]
+    )
+    assert not any("wombat" in line for line in problems(last))
+    assert any("is also matched by wombat" in line for line in problems(last | {"tags": ["quokka"]}))
+
+
+def test_record_of_a_whole_class_of_errors_may_stand_behind_that_of_one(problems: Problems) -> None:
+    """The engine never lets it win there, whatever text it fixes; between two such records it may."""
+    whole = other(errorClass=None, messagePattern=r"The (?:quokka|wombat) \w+", tags=["quokka", "generic"])
+    assert not any("wombat" in line for line in problems(whole))
+    assert any("is also matched by wombat" in line for line in problems(whole, tags=["quokka", "generic"]))
+    assert any("is also matched by wombat" in line for line in problems(whole | {"tags": ["quokka"]}))
+
+
 def test_names_and_sentences_belong_to_one_record(problems: Problems) -> None:
     assert any(line.startswith("/id: ") and "is also that of" in line for line in problems(other(id=GOOD["id"])))
     borrowed = other(documentation=GOOD["documentation"])

@@ -101,11 +101,11 @@ def test_defaults_are_those_of_the_release() -> None:
 UNKNOWN = "ValueError: Not enough memory left. Please try to increase the --mem-fraction-static or lower it."
 
 
-def unknown(release: str = "0.5.10", tp: int = 1, **args: object) -> Server:
+def unknown(release: str = "0.5.10", tp: int = 1, place: str = "sglang/srt/odd.py", **args: object) -> Server:
     server = Server(release, tp=tp, **args)
     server.start()
     for rank in server.ranks:
-        server.exception(rank, [("sglang/srt/layers/odd.py", 7, "split", "raise ValueError(text)")], UNKNOWN)
+        server.exception(rank, [(place, 7, "split", "raise ValueError(text)")], UNKNOWN)
     server.sigquit()
     return server
 
@@ -116,6 +116,12 @@ def test_an_unknown_error_is_called_one_and_its_nearest_messages_stand_in_the_re
     assert "TP0 to TP3 \\(4 times\\)" in text and text.count("Traceback (most recent call last)") == 1
     assert "- Known as: neither a catalogued error nor a message of SGLang's own" in text
     assert "Nearest known message: `Not enough memory {+left+}" in text
+
+
+def test_an_error_that_only_its_place_explains_is_the_title_itself() -> None:
+    text = shown(unknown(place="sglang/srt/layers/odd.py").text)
+    assert "# [Bug] ValueError: Not enough memory left" in text
+    assert "- Known as: `model-or-kernel-code-failed`, " in text
 
 
 def test_a_known_error_is_named_by_its_record() -> None:

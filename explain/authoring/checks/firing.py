@@ -9,6 +9,7 @@ from explain.authoring.examples import events_of
 from explain.matcher import variants
 from explain.model import Event
 from explain.needles import Needle
+from explain.roles import GENERIC
 
 
 @check
@@ -73,7 +74,7 @@ def cross_fire(entry: Entry, book: Book) -> None:
     """No other record matches the examples, this one matches no other's, unless one of the two says so."""
     hint = "narrow one of the patterns, or name the other in `also`"
     for fire in book.fires.get(id(entry), ()):
-        if declared(fire.example_of, fire.record):
+        if declared(fire.example_of, fire.record) or stands_behind(fire.record, fire.example_of):
             continue
         if fire.record is entry:
             other = f"{fire.example_of.record.slug} ({fire.example_of.record.source})"
@@ -89,6 +90,23 @@ def declared(one: Entry, other: Entry) -> bool:
         {one.record.id, one.record.slug} & set(other.record.also)
         or {other.record.id, other.record.slug} & set(one.record.also)
     )
+
+
+def stands_behind(entry: Entry, other: Entry) -> bool:
+    """Whether `entry` may fire on another record's example unsaid, because it never wins there.
+
+    The matcher lets the record of a whole class of errors (tag `generic`) never beat the record of one
+    error, and lets one that fixes no text and no class, only its frames, beat none that knows the words.
+    """
+    if GENERIC not in entry.record.tags:
+        return False
+    return GENERIC not in other.record.tags or catches_all(entry)
+
+
+def catches_all(entry: Entry) -> bool:
+    """Whether the record takes, at its frames, what no other record knows: it fixes no text and no class."""
+    bare = entry.pattern is not None and not entry.needles
+    return bare and bool(entry.record.frames) and not entry.record.error_class
 
 
 @check
