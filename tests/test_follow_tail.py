@@ -5,12 +5,23 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from explain.follow import Tail
 from explain.pastfiles import Others
+
+WATCHERS: list[Watcher] = []
+
+
+@pytest.fixture(autouse=True)
+def no_file_stays_open() -> Iterator[None]:
+    """A follower keeps what was rotated away for a while; hundreds of tests must not."""
+    yield
+    while WATCHERS:
+        WATCHERS.pop().tail.close()
 
 
 class Watcher:
@@ -20,6 +31,7 @@ class Watcher:
         self.tail = Tail(str(path), **options)  # type: ignore[arg-type]
         self.now = 0.0
         self.pieces: list[tuple[int, bytes]] = []
+        WATCHERS.append(self)
 
     def poll(self, times: int = 1) -> None:
         for _ in range(times):
