@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -46,12 +47,15 @@ class OpenFile:
 
     @classmethod
     def open(cls, path: str, generation: int) -> OpenFile | None:
-        """Raises OSError; None for a directory. Never waits for the writer of a pipe."""
+        """Raises OSError, also for a named pipe, whose writer is never waited for; None for a directory."""
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
         status = os.fstat(descriptor)
         if stat.S_ISDIR(status.st_mode):
             os.close(descriptor)
             return None
+        if stat.S_ISFIFO(status.st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "a named pipe, which is read without --follow", path)
         return cls(descriptor, status.st_dev, status.st_ino, generation, time.time())
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import stat
 
 STEP_BYTES = 256 * 1024
 LOOK_BACK_BYTES = 16 * 1024 * 1024
@@ -14,8 +15,8 @@ def start_of(path: str, wanted: str) -> tuple[int, int]:
 
     A line that has not ended yet is read whole. The start where the file cannot be read.
     """
-    if wanted == "start":
-        return 0, 1
+    if wanted == "start" or not os.path.isfile(path):
+        return 0, 1  # a named pipe: opening it here would wait for its writer and take bytes away
     try:
         offset = _last_lines(path, os.path.getsize(path), 0 if wanted == "end" else int(wanted))
         return offset, 1 + _count_lines(path, offset)
@@ -26,6 +27,8 @@ def start_of(path: str, wanted: str) -> tuple[int, int]:
 def is_wide(path: str) -> bool:
     """Whether a file begins as UTF-16 text does, as PowerShell redirects it."""
     try:
+        if not os.path.isfile(path):
+            return False
         with open(path, "rb") as file:
             return file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     except OSError:
@@ -37,6 +40,8 @@ def look_back(path: str, end: int) -> tuple[bytes, int]:
 
     A failure that an earlier server had is over. At most `LOOK_BACK_BYTES` are looked at. Raises OSError.
     """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        return b"", 1
     start = max(end - LOOK_BACK_BYTES, 0)
     with open(path, "rb") as file:
         file.seek(start)

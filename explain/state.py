@@ -70,7 +70,7 @@ def load_state(path: Path) -> tuple[State, Problem | None]:
         return State(), Problem(str(path), "", f"this state cannot be read: {error}", "following starts anew")
     try:
         return _read(value), None
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         return State(), Problem(str(path), "", "this is no state of sglang-explain", "following starts anew")
 
 
@@ -104,7 +104,7 @@ def save_state(path: Path, state: State) -> Problem | None:
         "written": written
         and {"device": written.device, "inode": written.inode, "size": written.size, "ahead": written.ahead},
     }
-    return write_whole(path, json.dumps(value, separators=(",", ":")).encode())
+    return write_whole(path, json.dumps(value, separators=(",", ":")).encode(), mode=0o600)  # it holds bytes of the log
 
 
 def _check_regular(path: Path) -> None:
@@ -113,7 +113,7 @@ def _check_regular(path: Path) -> None:
         raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
-def write_whole(path: Path, data: bytes) -> Problem | None:
+def write_whole(path: Path, data: bytes, mode: int = 0o644) -> Problem | None:
     """Puts `data` under `path` so that no reader ever sees half of it; what went wrong, None if nothing did."""
     temporary = None
     try:
@@ -121,7 +121,7 @@ def write_whole(path: Path, data: bytes) -> Problem | None:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(temporary, 0o644)
+        os.chmod(temporary, mode)
         os.replace(temporary, path)
     except OSError as error:
         if temporary is not None:

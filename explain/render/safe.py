@@ -76,7 +76,7 @@ _ASSIGNED = expression(
 )
 # NAME_TOKEN=…, as in a dump of the environment. Upper case only: eos_token=2 is no secret.
 _ENVIRONMENT = expression(
-    r"(?P<before>\b[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){0,8}?_(?:TOKEN|KEY|SECRET|PASSWORD|PASS|PAT)"
+    r"(?P<before>\b[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){0,8}?_(?:TOKEN|KEY|SECRET|PASSWORD|PASS|PWD|PAT)"
     rf"\\{{0,4}}['\"]?[ \t]{{0,2}}[=:][ \t]{{0,2}})(?P<value>{_VALUE})"
 )
 _PROSE = (
@@ -94,13 +94,27 @@ _HEADER = expression(
     re.IGNORECASE,
 )
 _LOGIN = expression(
-    r"(?P<before>\b[A-Za-z][A-Za-z0-9+.\-]{1,20}://[^\s/:@'\"<>]{0,200}:)(?P<value>[^\s/@'\"<>]{1,400})(?=@)"
+    r"(?P<before>\b[A-Za-z][A-Za-z0-9+.\-]{1,20}://[^\s/:@'\"<>]{0,200}:)"
+    r"(?P<value>[^\s/@'\"<>]{1,400}(?:@[^\s/@'\"<>?#,;]{1,200}){0,3})(?=@)"
 )
 _LOGIN_TOKEN = expression(r"(?P<before>\bhttps?://)(?P<value>[^\s/:@'\"<>]{16,400})(?=@)")
 _QUERY = expression(
     r"(?P<before>[?&](?:token|key|sig|signature|x-amz-(?:signature|credential|security-token)|x-goog-signature"
     r"|access_token|auth)=)(?P<value>[^&\s'\"<>]+)",
     re.IGNORECASE,
+)
+# A bare `token` is a secret where its value looks like one: in SGLang it is most often a piece of text.
+_LIKE_ONE = r"(?=[A-Za-z_.~+/\-]{0,200}[0-9])(?=[0-9_.~+/\-]{0,200}[A-Za-z])[A-Za-z0-9_.~+/=\-]"
+_BARE_TOKEN = expression(
+    r"(?P<before>(?<![\w-])(?:--token[ =]{1,4}['\"]?|token=['\"]?"
+    r"|token\\{0,4}['\"]\s{0,4}:\s{0,4}\\{0,4}['\"]))"
+    rf"(?P<value>{_LIKE_ONE}{{10,}})"
+)
+# An entry of a container's environment: {"name": "HF_TOKEN", "value": "..."}.
+_ENTRY = expression(
+    r"(?P<before>\bname\\{0,4}['\"]?\s{0,4}:\s{0,4}\\{0,4}['\"]?"
+    r"[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){0,8}?_(?:TOKEN|KEY|SECRET|PASSWORD|PASS|PWD|PAT)\\{0,4}['\"]?,?\s{0,20}"
+    rf"\\{{0,4}}['\"]?value\\{{0,4}}['\"]?\s{{0,4}}:\s{{0,4}})(?P<value>{_VALUE})"
 )
 # Values that give themselves away, whatever stands around them. Their first group, the prefix, is kept.
 _TOKENS = tuple(
@@ -116,13 +130,13 @@ _TOKENS = tuple(
 _PRIVATE_KEY = expression(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)[^-]{0,20000}(?:-----END [A-Z ]{0,40}KEY-----)?")
 # Without one of these no pattern above can match; most strings of a log have none.
 _HINT = expression(
-    r"key|passw|passphrase|secret|token|credential|bearer|authorization|_pass|_pat|://|[?&](?:sig|auth|x-)"
+    r"key|passw|passphrase|secret|token|credential|bearer|authorization|_pass|_pwd|_pat|://|[?&](?:sig|auth|x-)"
     r"|hf_|api_org|gh[pousr]_|github_pat|glpat|nvapi|sk-|xox|AKIA|ASIA|AIza|pypi-|dop_v1|ya29|gsk_|r8_|npm_"
     r"|wandb_|eyJ",
     re.IGNORECASE,
 )
 _NOT_SECRET = frozenset({"", "none", "null", "true", "false", "...", "…", "<redacted>", HIDDEN})
-_SECRET_NAME = expression(rf"(?i:{_NAME})$|^[A-Z0-9_]+_(?:TOKEN|KEY|PASS|PAT)$")
+_SECRET_NAME = expression(rf"(?i:{_NAME})$|^[A-Z0-9_]+_(?:TOKEN|KEY|PASS|PWD|PAT)$")
 
 
 def _hide(match: re.Match[str]) -> str:
@@ -162,7 +176,7 @@ def mask(text: str) -> str:
     text = _PRIVATE_KEY.sub(rf"\1{HIDDEN}", text)
     for pattern in _TOKENS:
         text = pattern.sub(rf"\1{HIDDEN}", text)
-    for pattern in (_LOGIN, _LOGIN_TOKEN, _QUERY, _HEADER, _OPTION, _ASSIGNED):
+    for pattern in (_LOGIN, _LOGIN_TOKEN, _QUERY, _HEADER, _OPTION, _ASSIGNED, _BARE_TOKEN, _ENTRY):
         text = pattern.sub(_hide, text)
     return _ENVIRONMENT.sub(_hide_environment, text)
 

@@ -112,7 +112,8 @@ def _no_cause(report: Report, width: int, painter: Painter) -> list[str]:
         return stalled_block(report, where, width, painter)
     lines = [rule("THE CAUSE IS NOT IN THIS LOG", width, painter, "yellow")]
     if consequences:
-        intro = f"{where} ({read}) shows that something failed, but only what followed from it:"
+        show = "shows" if len(names) == 1 else "show"
+        intro = f"{where} ({read}) {show} that something failed, but only what followed from it:"
         lines += [" " * INDENT + line for line in wrap(intro, prose)]
         lines += [" " * INDENT + "  " + one_line(report, finding, prose - 2) for finding in consequences[:6]]
         if len(consequences) > 6:
