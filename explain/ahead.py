@@ -15,20 +15,21 @@ if TYPE_CHECKING:
 SMALL_BYTES = 64 * 1024
 AHEAD = 4
 """Blocks that are scanned while an earlier one is read."""
-Find = Callable[[bytes], "list[tuple[int, int]]"]
+Ends = Callable[[bytes], "list[int]"]
+"""Where spots end, rising."""
 
 
-def scanned_ahead(blocks: Iterator[Block], find: Find) -> Iterator[tuple[Block, list[int]]]:
+def scanned_ahead(blocks: Iterator[Block], ends: Ends) -> Iterator[tuple[Block, list[int]]]:
     """Blocks with the rising end offsets of their spots; later blocks are scanned by threads meanwhile."""
     for block in blocks:
         if len(block.data) >= SMALL_BYTES and not block.last:
-            yield from _scanned_by_threads(itertools.chain([block], blocks), find)
+            yield from _scanned_by_threads(itertools.chain([block], blocks), ends)
             return
         # A live pipe hands out what it has: nothing may wait for the next block.
-        yield block, spot_ends(find, block.data)
+        yield block, ends(block.data)
 
 
-def _scanned_by_threads(blocks: Iterator[Block], find: Find) -> Iterator[tuple[Block, list[int]]]:
+def _scanned_by_threads(blocks: Iterator[Block], ends: Ends) -> Iterator[tuple[Block, list[int]]]:
     # Imported where there is something to scan side by side: a small log is over before.
     from concurrent.futures import ThreadPoolExecutor
 
@@ -38,9 +39,9 @@ def _scanned_by_threads(blocks: Iterator[Block], find: Find) -> Iterator[tuple[B
         try:
             for block in blocks:
                 if not waiting and len(block.data) < SMALL_BYTES:
-                    yield block, spot_ends(find, block.data)
+                    yield block, ends(block.data)
                     continue
-                waiting.append((block, pool.submit(spot_ends, find, block.data)))
+                waiting.append((block, pool.submit(ends, block.data)))
                 while waiting and (len(waiting) > AHEAD or waiting[0][1].done()):
                     yield _scanned(*waiting.pop(0))
         except InputError as error:
@@ -49,11 +50,6 @@ def _scanned_by_threads(blocks: Iterator[Block], find: Find) -> Iterator[tuple[B
             yield _scanned(*waiting.pop(0))
         if failure is not None:
             raise failure
-
-
-def spot_ends(find: Find, data: bytes) -> list[int]:
-    """Where spots end, rising. A hostile block has a spot at every fourth byte: only this little waits of them."""
-    return sorted({end for _, end in find(data)})
 
 
 def _scanned(block: Block, future: Future[list[int]]) -> tuple[Block, list[int]]:

@@ -22,7 +22,7 @@ from explain.model import Block, Event, Finding, LaunchContext, Line, Match, Pro
 from explain.plainlines import ends_traceback, is_bare, plain_lines, plain_text
 from explain.prefixes import read_prefix
 from explain.prepare import join_wrapped, prepare_head
-from explain.repeats import Known, Repeats
+from explain.repeats import Counted, Known, Repeats
 from explain.roles import role_of
 from explain.sources import InputError
 from explain.telling import worth_telling
@@ -100,6 +100,22 @@ class Stream:
         return min((*waiting, *self.assembler.begun), default=(self.window.bytes, self.window.next_line))
 
 
+@dataclass(slots=True)
+class _Again:
+    """Events of one finding that are counted together: how many behind each label of a stamp, and the last one."""
+
+    labels: dict[bytes, int] = field(default_factory=dict)
+    number: int = 0
+    last: bytes = b""
+
+    def ranks(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for label, times in self.labels.items():
+            rank = label.decode("utf-8", "replace").lstrip(".0123456789").strip()
+            counts[rank] = counts.get(rank, 0) + times
+        return counts
+
+
 class Explainer:
     """Reads blocks of several sources and keeps what was found; one explainer a run.
 
@@ -172,7 +188,7 @@ class Explainer:
         """Reads one source to its end; where reading fails, what was read counts and a problem says the rest."""
         stream = self.open(number)
         try:
-            for block, ends in scanned_ahead(source.blocks(), self._matcher.scanner.find):
+            for block, ends in scanned_ahead(source.blocks(), self._matcher.scanner.ends):
                 self.feed(stream, block, ends)
         except InputError as error:
             self.problems.append(error.problem)
@@ -289,33 +305,30 @@ class Explainer:
         text = plain_text(raw.data)
         return None if text is None or self.launch.wants(text) else _NOTHING
 
-    def _count(self, stream: Stream, lines: Sequence[tuple[Known, RawLine]]) -> None:
+    def _count(self, stream: Stream, lines: Sequence[Counted]) -> None:
         """Counts lines whose meaning is known, in their order."""
         if len(lines) == 1 and lines[0][0] is _NOTHING:
             if "" in stream.assembler.open_keys:
                 self._take(stream.assembler.interrupt(""))
             return
-        told: dict[object, tuple[dict[bytes, int], RawLine]] = {}
-        interrupted: str | None = None
-        for known, raw in lines:
-            if known.key != interrupted:
-                interrupted = known.key
-                self._take(stream.assembler.interrupt(known.key))
+        told: dict[object, _Again] = {}
+        before: Known | None = None
+        again: _Again | None = None
+        for known, number, data in lines:
+            if known is not before:
+                if before is None or known.key != before.key:
+                    self._take(stream.assembler.interrupt(known.key))
+                before = known
+                again = told.setdefault(known.finding, _Again()) if known.finding is not None else None
             if known.serves:
-                self.launch.served(stream.number, known.key, raw.number, raw.data)
-            if known.finding is not None:
-                ranks = told[known.finding][0] if known.finding in told else {}
-                told[known.finding] = (ranks, raw)
-                data = raw.data
+                self.launch.served(stream.number, known.key, number, data)
+            if again is not None:
                 label = data[20 : data.find(b"]", 20)] if data[:3] == b"[20" else stamp_of(data)[_TIME_WIDTH:]
-                ranks[label] = ranks.get(label, 0) + 1
-        for finding, (labels, last) in sorted(told.items(), key=lambda item: item[1][1].number):
-            counts: dict[str, int] = {}
-            for label, times in labels.items():
-                rank = label.decode("utf-8", "replace").lstrip(".0123456789").strip()
-                counts[rank] = counts.get(rank, 0) + times
-            time = stamp_of(last.data)[:_TIME_WIDTH].decode("utf-8", "replace")
-            self._diagnosis.count_again(finding, stream.number, last.number, time or None, counts)
+                again.labels[label] = again.labels.get(label, 0) + 1
+                again.number, again.last = number, data
+        for finding, one in sorted(told.items(), key=lambda item: item[1].number):
+            time = stamp_of(one.last)[:_TIME_WIDTH].decode("utf-8", "replace")
+            self._diagnosis.count_again(finding, stream.number, one.number, time or None, one.ranks())
 
     def _release_head(self, stream: Stream) -> None:
         """The head of a source is read at once: only then can wraps and a reversed order be seen."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from explain.ahead import spot_ends
 from explain.cutting import LineCutter
 from explain.engine import Explainer, OnEvent, Stream
 from explain.matcher import Matcher
@@ -121,7 +120,7 @@ class Live:
 
     def _scan(self, opened: _Open, block: Block) -> None:
         self.generation = opened.generation
-        self.explainer.feed(opened.stream, block, spot_ends(self.matcher.scanner.find, block.data))
+        self.explainer.feed(opened.stream, block, self.matcher.scanner.ends(block.data))
 
     @property
     def waiting(self) -> bool:

@@ -33,6 +33,10 @@ class Known:
     """Whether they show that requests are being served."""
 
 
+Counted = tuple[Known, int, bytes]
+"""What a line is, its number, the line."""
+
+
 class Repeats:
     """The shapes of one source that were decided, and the line that waits to be counted.
 
@@ -41,9 +45,7 @@ class Repeats:
     Of a shape only the hash is kept.
     """
 
-    def __init__(
-        self, count: Callable[[Sequence[tuple[Known, RawLine]]], None], read: Callable[[RawLine], None]
-    ) -> None:
+    def __init__(self, count: Callable[[Sequence[Counted]], None], read: Callable[[RawLine], None]) -> None:
         self._count = count
         self._read = read
         self._known: dict[int, Known] = {}
@@ -84,25 +86,27 @@ class Repeats:
             self._lines = data.split(b"\n")
         lines = self._lines[before : min(before + most, len(self._lines) - 1)]
         known_of = self._known.get
-        taken: list[tuple[Known, RawLine]] = [self._held]
+        first = self._held[1]
+        taken: list[Counted] = [(self._held[0], first.number, first.data)]
         for line, shape in zip(lines, self._shapes[before : before + most], strict=False):
             known = known_of(hash(shape))
             if known is None or len(line) > LONGEST or not _begins_entry(line):
                 break
-            taken.append((known, RawLine(number, line, False, offset + position)))
+            taken.append((known, number, line))
             position += len(line) + 1
             number += 1
         if len(taken) == 1:
             return None
-        self._held = taken.pop()
+        known, number, line = taken.pop()
+        self._held = (known, RawLine(number, line, False, offset + position - len(line) - 1))
         self._count(taken)
-        return position, len(taken)
+        return position, len(taken)  # the held line counts, the one that was held before does not
 
     def _release(self, *, whole: bool) -> None:
         if self._held is not None:
             held, self._held = self._held, None
             if whole:
-                self._count((held,))
+                self._count(((held[0], held[1].number, held[1].data),))
             else:
                 self._read(held[1])
 

@@ -57,11 +57,16 @@ _KEPT_DATABASES = 8
 
 
 class Scanner(Protocol):
-    """Finds literals in bytes. `find` returns (literal number, end offset) pairs, ends rising."""
+    """Finds literals in bytes. `find` returns (literal number, end offset) pairs, ends rising.
+
+    `ends` returns where literals end, rising, each place once: a hostile block has one at every fourth byte.
+    """
 
     name: str
 
     def find(self, data: bytes) -> list[tuple[int, int]]: ...
+
+    def ends(self, data: bytes) -> list[int]: ...
 
 
 Literals = Sequence[tuple[bytes, bool]]
@@ -138,11 +143,24 @@ class HyperscanScanner:
         def on_match(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
             append((number, end))
 
+        self._scan(data, on_match)
+        return found
+
+    def ends(self, data: bytes) -> list[int]:
+        found: set[int] = set()
+        add = found.add
+
+        def on_match(_number: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            add(end)
+
+        self._scan(data, on_match)
+        return sorted(found)
+
+    def _scan(self, data: bytes, on_match: Callable[[int, int, int, int, object], None]) -> None:
         scratch = getattr(self._local, "scratch", None)
         if scratch is None:
             scratch = self._local.scratch = self._database.scratch.clone()
         self._database.scan(data, match_event_handler=on_match, scratch=scratch)
-        return found
 
 
 def _machine() -> str:
@@ -183,6 +201,9 @@ class PlainScanner:
                 position = start + 1
         found.sort(key=lambda pair: pair[1])
         return found
+
+    def ends(self, data: bytes) -> list[int]:
+        return sorted({end for _, end in self.find(data)})
 
 
 _HEAD = 4

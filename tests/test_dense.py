@@ -85,7 +85,7 @@ def lines_of(text: bytes) -> Iterator[RawLine]:
 
 def test_a_run_ends_at_the_first_line_of_an_unknown_shape_and_holds_the_last_of_its_own() -> None:
     counted: list[int] = []
-    repeats = Repeats(lambda lines: counted.extend(raw.number for _, raw in lines), lambda raw: None)
+    repeats = Repeats(lambda lines: counted.extend(number for _, number, _ in lines), lambda raw: None)
     data = b"".join(b"[2026-11-30 08:00:0%d] a pool is full: %d\n" % (n, n * 7) for n in range(6))
     data += b"[2026-11-30 08:00:07] something else\n"
     first, *_ = lines_of(data)
