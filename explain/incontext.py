@@ -12,7 +12,7 @@ from explain.lifetimes import context_of, start_of
 from explain.model import Finding, LaunchContext
 from explain.recovery import recovery
 from explain.releasewords import shown
-from explain.relevance import is_beside_the_point
+from explain.relevance import is_beside_the_point, says_otherwise
 from explain.seen import Seen
 from explain.stacks import odd_ones
 from explain.values import replace
@@ -63,6 +63,8 @@ def _one(finding: Finding, place: Seen, launch: LaunchReader, names: Sequence[st
     if _HANG.search(finding.message) and (start := start_of(launch, place)) is not None:
         stuck = odd_ones(start.stacks, context.ranks)
     record = shown(finding.record, context.sglang_version) if finding.record is not None else None
-    if record is not None and record.example_fix and is_beside_the_point(record.example_fix, finding.message):
-        record = replace(record, example_fix=None)
+    if record is not None and (example := record.example_fix) and finding.record is not None:
+        fitted_here = [text for text in solutions if text not in finding.record.solutions]
+        if is_beside_the_point(example, finding.message) or says_otherwise(example, fitted_here):
+            record = replace(record, example_fix=None)
     return replace(finding, record=record, solutions=solutions, dropped=dropped, recovery=after, stuck=stuck)

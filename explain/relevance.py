@@ -14,6 +14,7 @@ _FLAG = expression(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])")
 _WARNINGS = ("Do not", "Never")
 _EVERYWHERE = frozenset({"model_path", "tp_size", "tp", "port", "host"})
 """What any launch command has."""
+_VALUED = expression(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])[ =](\d[\w.]*)")
 _FIELD = expression(r"(?<![\w-])([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\b")
 
 
@@ -38,6 +39,13 @@ def is_beside_the_point(example: str, message: str) -> bool:
     named = _flags(message)
     shown = _flags(example)
     return bool(named and shown - _EVERYWHERE) and not shown & named
+
+
+def says_otherwise(example: str, solutions: Sequence[str]) -> bool:
+    """Whether an example gives an option another value than the solutions do, once figures of the log are in them."""
+    after = example.rpartition("# after")[2]
+    advised = {flag: value for text in reversed(solutions) for flag, value in _VALUED.findall(text)}
+    return any(flag in advised and advised[flag] != value for flag, value in _VALUED.findall(after))
 
 
 def _named(message: str) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from explain.relevance import is_beside_the_point, to_the_point
+from explain.relevance import is_beside_the_point, says_otherwise, to_the_point
 from tests.helpers import explain_text
 
 SOLUTIONS = (
@@ -48,3 +48,11 @@ def test_the_report_of_a_record_that_bundles_checks() -> None:
     first = report.findings[0]
     assert "--kv-canary" in first.solutions[0]
     assert first.record is not None and "--kv-canary" in (first.record.example_fix or "--kv-canary")
+
+
+def test_an_example_that_contradicts_fitted_advice_is_told_apart() -> None:
+    example = "# before\nserve --lamp-watts 90\n# after\nserve --lamp-watts 60"
+    assert says_otherwise(example, ["Set `--lamp-watts 40` (it is 90)."])
+    assert not says_otherwise(example, ["Set `--lamp-watts 60` (it is 90)."])
+    assert not says_otherwise(example, ["Turn the lamp off.", "Use --other 40."])
+    assert not says_otherwise(example, [])

@@ -63,7 +63,7 @@ def clean(text: str) -> str:
 # What a name ends in that holds a secret: `api_key`, `ssl_keyfile_password`, `hf-token`, `apiKey`.
 _NAME = (
     r"(?:api[_-]?keys?|passwords?|passwd|passphrase|secret[_-]?(?:access[_-]?)?keys?|client[_-]?secret|secret"
-    r"|access[_-]?key(?:[_-]?id)?|private[_-]?key|credentials?"
+    r"|(?:access|account|private|ssh)[_-]?key(?:[_-]?id)?|db[_-]?pass|credentials?"
     r"|(?:access|auth|bearer|refresh|session|security|(?<![A-Za-z])id|(?<![A-Za-z])h[fu]b?|api)[_-]?token)"
 )
 # A quoted value, also one whose quotes are escaped and one that is cut off at the end of the line; or a word.
@@ -110,6 +110,12 @@ _BARE_TOKEN = expression(
     r"|token\\{0,4}['\"]\s{0,4}:\s{0,4}\\{0,4}['\"]))"
     rf"(?P<value>{_LIKE_ONE}{{10,}})"
 )
+# Logins on a command line, and what a browser sends.
+_COMMAND = expression(
+    r"(?P<before>\b(?:curl|wget|http)\b[^\n]{0,200}?\s(?:-u|--user)[ =]{0,2}['\"]?[^\s:'\"]{1,100}:"
+    r"|\bsshpass\s{1,4}-p\s?|\b(?:set-)?cookie['\"]?:[ \t]{0,4}['\"]?)(?P<value>[^\s'\"]{3,4000})",
+    re.IGNORECASE,
+)
 # An entry of a container's environment: {"name": "HF_TOKEN", "value": "..."}.
 _ENTRY = expression(
     r"(?P<before>\bname\\{0,4}['\"]?\s{0,4}:\s{0,4}\\{0,4}['\"]?"
@@ -123,6 +129,8 @@ _TOKENS = tuple(
         r"(hf_|api_org_)(?=[a-z]{0,60}[A-Z0-9]|[a-z]{20})[A-Za-z0-9]{10,}",
         r"(gh[pousr]_|github_pat_|glpat-|nvapi-|sk-(?!learn)|xox[abeprs]-)[A-Za-z0-9_\-]{8,}",
         r"(AKIA|ASIA)[0-9A-Z]{12,}",
+        r"(SG\.)[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}",
+        r"(hooks\.slack\.com/services/)[A-Za-z0-9/]{20,}",
         r"(AIza|pypi-|dop_v1_|ya29\.|gsk_|r8_|npm_|wandb_v1_)[A-Za-z0-9_\-]{20,}",
         r"(eyJ)[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{4,}(?:\.[A-Za-z0-9_\-]*)?",
     )
@@ -132,7 +140,7 @@ _PRIVATE_KEY = expression(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)[^-]{0,2000
 _HINT = expression(
     r"key|passw|passphrase|secret|token|credential|bearer|authorization|_pass|_pwd|_pat|://|[?&](?:sig|auth|x-)"
     r"|hf_|api_org|gh[pousr]_|github_pat|glpat|nvapi|sk-|xox|AKIA|ASIA|AIza|pypi-|dop_v1|ya29|gsk_|r8_|npm_"
-    r"|wandb_|eyJ",
+    r"|wandb_|eyJ|SG\.|slack\.com/|sshpass|cookie|(?:curl|wget|http) [^\n]{0,200}?-u",
     re.IGNORECASE,
 )
 _NOT_SECRET = frozenset({"", "none", "null", "true", "false", "...", "…", "<redacted>", HIDDEN})
@@ -176,7 +184,7 @@ def mask(text: str) -> str:
     text = _PRIVATE_KEY.sub(rf"\1{HIDDEN}", text)
     for pattern in _TOKENS:
         text = pattern.sub(rf"\1{HIDDEN}", text)
-    for pattern in (_LOGIN, _LOGIN_TOKEN, _QUERY, _HEADER, _OPTION, _ASSIGNED, _BARE_TOKEN, _ENTRY):
+    for pattern in (_LOGIN, _LOGIN_TOKEN, _QUERY, _HEADER, _COMMAND, _OPTION, _ASSIGNED, _BARE_TOKEN, _ENTRY):
         text = pattern.sub(_hide, text)
     return _ENVIRONMENT.sub(_hide_environment, text)
 
