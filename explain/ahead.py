@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 SMALL_BYTES = 64 * 1024
-AHEAD = 4
+AHEAD = 16
 """Blocks that are scanned while an earlier one is read."""
 Ends = Callable[[bytes], "list[int]"]
 """Where spots end, rising."""
