@@ -83,17 +83,23 @@ def lines_of(text: bytes) -> Iterator[RawLine]:
         offset += len(data) + 1
 
 
-def test_a_run_ends_at_the_first_line_of_an_unknown_shape_and_holds_the_last_of_its_own() -> None:
-    counted: list[int] = []
-    repeats = Repeats(lambda lines: counted.extend(number for _, number, _ in lines), lambda raw: None)
-    data = b"".join(b"[2026-11-30 08:00:0%d] a pool is full: %d\n" % (n, n * 7) for n in range(6))
-    data += b"[2026-11-30 08:00:07] something else\n"
+def held(repeats: Repeats, data: bytes) -> RawLine:
+    """The first line of `data`, whose shape is known and which waits to be counted."""
     first, *_ = lines_of(data)
     shape = None
     while shape is None:
         shape = repeats.worth_deciding(first)
     repeats.learn(shape, Known("pool", ""))
     assert repeats.take(first)
+    return first
+
+
+def test_a_run_ends_at_the_first_line_of_an_unknown_shape_and_holds_the_last_of_its_own() -> None:
+    counted: list[int] = []
+    repeats = Repeats(lambda lines: counted.extend(number for _, number, _ in lines), lambda raw: None)
+    data = b"".join(b"[2026-11-30 08:00:0%d] a pool is full: %d\n" % (n, n * 7) for n in range(6))
+    data += b"[2026-11-30 08:00:07] something else\n"
+    first = held(repeats, data)
     start = len(first.data) + 1
     assert repeats.run(Here(data, start, 2, 0, 1, len(data), 40)) == (data.index(b"[2026-11-30 08:00:07"), 5)
     assert counted == [1, 2, 3, 4, 5] and repeats.held is not None and repeats.held.number == 6
@@ -103,10 +109,5 @@ def test_a_run_ends_at_the_first_line_of_an_unknown_shape_and_holds_the_last_of_
 def test_a_run_takes_no_more_lines_than_are_read_for_certain() -> None:
     repeats = Repeats(lambda lines: None, lambda raw: None)
     data = b"[2026-11-30 08:00:00] a pool is full: 1\n" * 50
-    first, *_ = lines_of(data)
-    shape = None
-    while shape is None:
-        shape = repeats.worth_deciding(first)
-    repeats.learn(shape, Known("pool", ""))
-    assert repeats.take(first)
+    first = held(repeats, data)
     assert repeats.run(Here(data, len(first.data) + 1, 2, 0, 1, len(data), 7)) == (8 * (len(first.data) + 1), 7)
