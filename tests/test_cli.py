@@ -278,8 +278,6 @@ def test_interrupting_is_quiet() -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        # Whoever runs the tests in the background has it ignored, and so would the program.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stdin
         process.stdin.write(b"[2026-11-30 09:00:00] hello\n" * 50_000)
