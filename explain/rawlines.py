@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Protocol
 
 from explain.carriers import CARRIERS, MAX_DEPTH
 from explain.carriers.memory import Memory
+from explain.engine import Readable
 from explain.model import Block
 from explain.prefixes import read_prefix
 from explain.values import dataclass, field
@@ -17,15 +17,6 @@ KEPT_BLOCKS = 12
 PRIMING = 60
 """Lines before an event that are read for carriers that are believed only once some lines proved them."""
 LONGEST = 16 * 1024
-
-
-class Readable(Protocol):
-    """What can be remembered while it is read."""
-
-    @property
-    def name(self) -> str: ...
-
-    def blocks(self) -> Iterator[Block]: ...
 
 
 @dataclass(slots=True)
