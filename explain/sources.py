@@ -12,6 +12,7 @@ import glob
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,6 +23,8 @@ from explain.values import dataclass
 
 _SNIFFED = 4096
 _JUDGED = 65_536
+_PEEKED = 4096
+"""Where the last line end of a block is looked for."""
 _CONTROLS = bytes({*range(1, 32), 127} - set(b"\a\b\t\n\v\f\r\x1b"))
 LOG_NAMES = (
     "*.log",
@@ -67,7 +70,28 @@ class Input:
         except OSError as error:
             raise InputError(_cannot_read(self.name, error)) from None
         with file:
-            yield from _blocks(file, self)
+            yield from _blocks(_File(file), self)
+
+
+class _File:
+    """Reads up to a line end where it can: blocks then need not be put together from what two reads returned."""
+
+    def __init__(self, file: FileIO) -> None:
+        self._file = file
+        self._position = 0
+        self._looks_ahead = hasattr(os, "pread") and stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+
+    def read(self, size: int, /) -> bytes:
+        data = self._file.read(self._to_line_end(size)) or b""
+        self._position += len(data)
+        return data
+
+    def _to_line_end(self, size: int) -> int:
+        """How much of `size` bytes to read; all of them where no line ends near the last one."""
+        if not self._looks_ahead or size < 2 * _PEEKED:
+            return size
+        last = os.pread(self._file.fileno(), _PEEKED, self._position + size - _PEEKED)
+        return size - _PEEKED + last.rfind(b"\n") + 1 if len(last) == _PEEKED and b"\n" in last else size
 
 
 class _Pipe:

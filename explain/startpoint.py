@@ -6,6 +6,8 @@ import codecs
 import os
 import stat
 
+from explain.newlines import count_newlines
+
 STEP_BYTES = 256 * 1024
 LOOK_BACK_BYTES = 16 * 1024 * 1024
 
@@ -78,6 +80,6 @@ def _count_lines(path: str, end: int) -> int:
             data = file.read(min(end, 4 * STEP_BYTES))
             if not data:
                 break
-            count += data.count(b"\n")
+            count += count_newlines(data)
             end -= len(data)
     return count

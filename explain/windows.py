@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from explain.model import Block
+from explain.newlines import count_newlines
 
 HEAD_BYTES = 256 * 1024
 LINES_BEFORE = 3
@@ -168,7 +169,7 @@ class Window:
     def _skip_to(self, data: bytes, position: int, spot_end: int) -> int:
         """Moves past lines nobody needs; the start of the line with the next spot, -1 where none is left."""
         if spot_end < 0:
-            newlines = data.count(b"\n", position)
+            newlines = count_newlines(data, position)
             self._remember(data, position, newlines)
             self._number += newlines
             self._in_line = not data.endswith(b"\n")
@@ -208,13 +209,13 @@ class Window:
             stop = data.find(b"\n", found)
             if 0 <= stop < begin:
                 if start > position:
-                    self._number += data.count(b"\n", position, start)
+                    self._number += count_newlines(data, position, start)
                     self._gap = True
                 yield self._line(block, start, stop, start)
                 self._number += 1
                 position = stop + 1
         if begin > position:
-            self._number += data.count(b"\n", position, begin)
+            self._number += count_newlines(data, position, begin)
             self._gap = True
 
     def _remember(self, data: bytes, position: int, newlines: int) -> None:

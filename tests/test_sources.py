@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from explain.catalogue import Catalogue
 from explain.engine import explain_sources
+from explain.newlines import count_newlines
 from explain.sources import Input, InputError, open_sources
 
 LOG = "".join(f"[2026-11-30 08:00:00 TP{n}] líne {n}\n" for n in range(200))
@@ -39,6 +41,13 @@ def test_compression_is_told_by_content(tmp_path: Path, compress) -> None:  # ty
 def test_concatenated_members_are_one_log(tmp_path: Path, compress) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "server.log"
     path.write_bytes(compress(LOG.encode()) + compress(b"more\n"))
+    assert read(path) == LOG + "more\n"
+
+
+def test_gzip_is_read_without_the_fast_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "isal", None)
+    path = tmp_path / "server.log.gz"
+    path.write_bytes(gzip.compress(LOG.encode()) + gzip.compress(b"more\n"))
     assert read(path) == LOG + "more\n"
 
 
@@ -190,3 +199,21 @@ def test_a_pipe_is_read_as_it_arrives() -> None:
 
     pieces = iter(Input("-", 0, Slow()).blocks())  # type: ignore[arg-type]
     assert b"first\n" in next(pieces).data
+
+
+@given(st.lists(st.integers(0, 3000), max_size=60), st.integers(8192, 20_000), st.booleans())
+def test_a_file_is_read_whole_whatever_its_lines(
+    tmp_path_factory: pytest.TempPathFactory, lengths: list[int], block: int, ends: bool
+) -> None:
+    path = tmp_path_factory.mktemp("lines") / "server.log"
+    data = b"\n".join(b"x" * length for length in lengths) + (b"\n" if ends else b"")
+    path.write_bytes(data)
+    blocks = list(Input(str(path), 0, None, block).blocks())
+    assert b"".join(one.data for one in blocks) == data
+    assert [one.offset for one in blocks] == [sum(len(one.data) for one in blocks[:n]) for n in range(len(blocks))]
+    assert all(one.data.endswith(b"\n") for one in blocks[:-1])
+
+
+@given(st.binary(max_size=300), st.integers(0, 310), st.integers(0, 310))
+def test_line_ends_are_counted_in_any_piece(data: bytes, start: int, end: int) -> None:
+    assert count_newlines(data, start, end) == data[start:end].count(b"\n")
