@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 import zlib
 from pathlib import Path
 
@@ -24,7 +23,9 @@ def cache_directory() -> Path:
     try:
         home = Path.home()
     except RuntimeError:
-        return Path(tempfile.gettempdir()) / NAME
+        from tempfile import gettempdir
+
+        return Path(gettempdir()) / NAME
     if sys.platform == "darwin":
         return home / "Library" / "Caches" / NAME
     return home / ".cache" / NAME
@@ -52,11 +53,13 @@ MOST_FILES = 64
 
 def write_cached(name: str, content: bytes) -> bool:
     """Stores bytes under a name, all or nothing. False where the directory cannot be written."""
+    from tempfile import mkstemp
+
     directory = cache_directory()
     temporary = None
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{name}-", dir=directory)
+        handle, temporary = mkstemp(prefix=f".{name}-", dir=directory)
         with os.fdopen(handle, "wb") as file:
             file.write(zlib.crc32(content).to_bytes(4, "big"))
             file.write(content)

@@ -6,15 +6,14 @@ beside it by way of the cache; both give the same catalogue. A user's records ar
 
 from __future__ import annotations
 
-import hashlib
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from explain.digest import digest_of
 from explain.model import Problem, Record
 from explain.pack import Index, Pack, cached_pack, load_pack
 from explain.pattern import Pattern
@@ -65,7 +64,7 @@ class Catalogue:
         packs = [] if only else [shipped_pack(problems)]
         if paths:
             files = record_files(paths, problems)
-            place = hashlib.sha256("\n".join(str(path.absolute()) for path in paths).encode()).hexdigest()
+            place = digest_of("\n".join(str(path.absolute()) for path in paths))
             packs.append(cached_pack(files, f"patterns-{place[:16]}.pack"))
         return cls(packs, problems, shipped=not only)
 
@@ -116,7 +115,7 @@ class Catalogue:
     def raw(self, number: int) -> dict[str, Any]:
         """The record's JSON object, as a value of the caller's own."""
         pack, row = self._rows[number]
-        value: dict[str, Any] = orjson.loads(self._packs[pack].raw(row))
+        value: dict[str, Any] = json.loads(self._packs[pack].raw(row))
         return value
 
     def area(self, number: int) -> str:
@@ -144,7 +143,7 @@ class Catalogue:
     @cached_property
     def _without_needle(self) -> tuple[int, ...]:
         rows = enumerate(self._rows)
-        return tuple(number for number, (pack, row) in rows if not self._packs[pack].index.needles[row])
+        return tuple(number for number, (pack, row) in rows if not self._packs[pack].index.has_needles[row])
 
     def without_needle(self) -> Sequence[int]:
         """The records that are reached through exception class and frames only."""
@@ -177,7 +176,7 @@ def shipped_pack(problems: list[Problem]) -> Pack:
         content = SHIPPED.read_bytes()
     except OSError:
         files = record_files([CHECKOUT], problems, base=CHECKOUT.parent)
-        place = hashlib.sha256(str(CHECKOUT).encode()).hexdigest()
+        place = digest_of(str(CHECKOUT))
         return cached_pack(files, f"shipped-{place[:16]}.pack")
     pack = load_pack(content)
     if pack is None:
@@ -196,4 +195,4 @@ def _duplicate(pack: Pack, row: int, earlier: int) -> Problem:
 def _combined_digest(packs: Sequence[Pack]) -> str:
     if len(packs) == 1:
         return packs[0].digest
-    return hashlib.sha256("\n".join(pack.digest for pack in packs).encode()).hexdigest()
+    return digest_of("\n".join(pack.digest for pack in packs))

@@ -8,7 +8,6 @@ together; the times they print for it tell the difference.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
 from typing import Any
 
 from explain.model import MemoryStep
@@ -64,8 +63,8 @@ def _apart(first: Sequence[MemoryStep], other: Sequence[MemoryStep]) -> list[flo
 def shifted(time: str, seconds: float) -> str:
     """A printed time moved by `seconds`; as it is where it has no date."""
     moment = read_time(time)
-    return _printed(moment - timedelta(seconds=seconds)) if moment is not None and seconds else time
+    if moment is None or not seconds:
+        return time
+    from datetime import timedelta
 
-
-def _printed(moment: datetime) -> str:
-    return moment.isoformat(sep=" ")
+    return (moment - timedelta(seconds=seconds)).isoformat(sep=" ")

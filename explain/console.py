@@ -106,9 +106,14 @@ def emit_text(text: str) -> None:
 
 def screen_width(otherwise: int = PIPE_WIDTH) -> int:
     """The columns of the terminal, or of COLUMNS; `otherwise` where standard output is no terminal."""
-    from shutil import get_terminal_size
-
-    return get_terminal_size((otherwise, 24)).columns
+    # What `shutil.get_terminal_size` does, without the compressors that it brings along.
+    with suppress(ValueError):
+        if (columns := int(os.environ.get("COLUMNS", ""))) > 0:
+            return columns
+    with suppress(OSError, ValueError, AttributeError):
+        if (columns := os.get_terminal_size(sys.__stdout__.fileno()).columns) > 0:
+            return columns
+    return otherwise
 
 
 def wants_color(choice: str, to_screen: bool = True, screen: BinaryIO | None = None) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import lru_cache
 
@@ -349,7 +348,9 @@ def _readable(lines: Sequence[tuple[int, str]]) -> tuple[list[int], list[str]]:
     texts: list[str] = []
     for number, text in lines:
         if "&quot;" in text or "&#x27;" in text or "&lt;" in text or "&#39;" in text:
-            text = html.unescape(text)
+            from html import unescape
+
+            text = unescape(text)
         if "\\n" in text and ("Traceback" in text or _ESCAPED_FRAME.search(text)):
             pieces = _ESCAPED_LINE.split(text.replace("\\\\n", "\\n"))
             pieces = [piece.replace('\\"', '"').replace("\\'", "'").replace("\\t", "\t") for piece in pieces]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 
 from explain.agreement import sglang_path
 from explain.clocks import shifted
+from explain.digest import digest_of
 from explain.expressions import expression
 from explain.model import Event, Finding, Frame, Match, Place, Role
 from explain.roles import ERROR_KINDS, FATAL_TIER, REQUEST_TIER, SYMPTOM_TIER, is_generic, shape
@@ -172,7 +172,7 @@ def finding_of(
         why=group.why if role == group.role else "it usually follows from another failure, which is here",
         near=match.near,
         first_ranks=_first_ranks(group, offsets),
-        id=hashlib.sha256(repr(key).encode("utf-8", "replace")).hexdigest()[:16],
+        id=digest_of(repr(key))[:16],
     )
 
 

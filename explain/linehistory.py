@@ -10,8 +10,7 @@ one as what changed. So a traceback's file, line number and code line tell which
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from explain.values import dataclass
@@ -42,6 +41,8 @@ def encode(contents: Sequence[tuple[str, Sequence[Mark]]]) -> list[str]:
 
 
 def _difference(old: list[str], new: list[str]) -> str:
+    from difflib import SequenceMatcher  # only a harvest needs it
+
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:
         start += 1
@@ -73,52 +74,76 @@ class Content:
     def lines(self) -> list[int]:
         return list(accumulate(self.gaps))
 
-    def away(self, line: int, digits: str) -> int | None:
-        """How far from `line` the nearest line with this hash is; None where there is none."""
-        nearest: int | None = None
-        place = -1
-        for _ in range(self.digits.count(digits)):
-            place = self.digits.index(digits, place + 1)
-            away = abs(sum(self.gaps[: place + 1]) - line)
-            if nearest is None or away < nearest:
-                nearest = away
-        return nearest
-
 
 def decode(history: Iterable[str]) -> list[Content]:
     """The contents of a file. Raises ValueError on damaged text."""
-    found: list[Content] = []
+    return [
+        Content(releases, list(gaps), digits[1:].split(",") if digits else [])
+        for releases, gaps, digits in _contents(history)
+    ]
+
+
+def distances(history: Iterable[str], wanted: Sequence[Mark]) -> Iterator[tuple[str, list[int | None]]]:
+    """For each content of a file its releases and, for each wanted mark, how far from its line the nearest line
+    with its hash is; None where there is none."""
+    for releases, gaps, digits in _contents(history):
+        yield releases, [_away(gaps, digits, line, f",{sought}") for line, sought in wanted]
+
+
+def _away(gaps: list[int], digits: str, line: int, sought: str) -> int | None:
+    nearest: int | None = None
+    place = digits.find(sought)
+    while place >= 0:
+        away = abs(sum(gaps[: place // _WIDTH + 1]) - line)
+        if nearest is None or away < nearest:
+            nearest = away
+        place = digits.find(sought, place + _WIDTH)
+    return nearest
+
+
+_WIDTH = 4
+"""What a mark takes in a text of hashes: a comma and its three digits."""
+
+
+def _contents(history: Iterable[str]) -> Iterator[tuple[str, list[int], str]]:
+    """For each content its releases, the lines between its marks, and their hashes in one text.
+
+    The list is one and the same, changed from content to content: most of a file stays.
+    """
     gaps: list[int] = []
-    digits: list[str] = []
+    digits = ""
     for text in history:
         releases, _, change = text.partition("\t")
-        gaps, digits = _read(change[1:]) if change.startswith("=") else _changed(gaps, digits, change)
-        found.append(Content(releases, gaps, digits))
-    return found
+        try:
+            if change.startswith("="):
+                gaps, digits = _read(change[1:])
+            else:
+                digits = _changed(gaps, digits, change)
+        except ValueError:
+            raise ValueError(f"no change of a line history: {change[:40]}") from None
+        yield releases, gaps, digits
 
 
-def _read(tokens: str) -> tuple[list[int], list[str]]:
+def _read(tokens: str) -> tuple[list[int], str]:
     marks = tokens.split(",") if tokens else []
-    return [int(mark[:-3]) for mark in marks], [mark[-3:] for mark in marks]
+    return [int(mark[:-3]) for mark in marks], "".join([f",{mark[-3:]}" for mark in marks])
 
 
-def _changed(old_gaps: list[int], old_digits: list[str], change: str) -> tuple[list[int], list[str]]:
-    gaps: list[int] = []
-    digits: list[str] = []
-    position = 0
-    try:
-        for part in change.split(";"):
-            kept, changed, rest = part.partition(".")
-            end = position + int(kept)
-            gaps += old_gaps[position:end]
-            digits += old_digits[position:end]
-            position = end
-            if changed:
-                dropped, _, new = rest.partition("-")
-                position += int(dropped)
-                for mark in new.split(",") if new else ():
-                    gaps.append(int(mark[:-3]))
-                    digits.append(mark[-3:])
-    except ValueError:
-        raise ValueError(f"no change of a line history: {change[:40]}") from None
-    return gaps, digits
+def _changed(gaps: list[int], digits: str, change: str) -> str:
+    """Changes the list, and returns the text that goes with it."""
+    pieces: list[str] = []
+    position = read = 0
+    for part in change.split(";"):
+        kept, changed, rest = part.partition(".")
+        position += int(kept)
+        pieces.append(digits[read : read + int(kept) * _WIDTH])
+        read += int(kept) * _WIDTH
+        if changed:
+            dropped, _, new = rest.partition("-")
+            own, hashes = _read(new)
+            gaps[position : position + int(dropped)] = own
+            pieces.append(hashes)
+            position += len(own)
+            read += int(dropped) * _WIDTH
+    del gaps[position:]
+    return "".join(pieces)

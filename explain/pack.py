@@ -1,50 +1,71 @@
 """The packed catalogue: an index of all records, and their JSON one after the other.
 
-Whatever starts the program reads the index only; a record is parsed when something matched it. `packing.py`
-makes packs.
+Whatever starts the program reads the index only, and of that the columns it needs; a record is parsed when
+something matched it. `packing.py` makes packs.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+# Not orjson: what is read here is little, and its import takes longer than that.
+import json
+import zlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from explain.cache import read_cached, write_cached
+from explain.digest import digest_of
 from explain.model import Problem, Record
 from explain.recordfiles import RecordFile
-from explain.values import dataclass, field
+from explain.values import dataclass
 
-FORMAT = 4
+FORMAT = 5
 """To be raised when packing comes to other results for the same records."""
 MAGIC = b"sglang-explain catalogue\n"
 
 
-@dataclass(slots=True)
 class Index:
-    """Columns with one value for each record, in the order of the pack."""
+    """Columns with one value for each record, in the order of the pack. A stored one is parsed when it is asked for."""
 
-    ids: list[str] = field(default_factory=list)
-    slugs: list[str] = field(default_factory=list)
-    patterns: list[str] = field(default_factory=list)
-    classes: list[str | None] = field(default_factory=list)
-    frames: list[list[str]] = field(default_factory=list)
-    needles: list[list[str]] = field(default_factory=list)
-    caseless: list[bool] = field(default_factory=list)
-    weights: list[int] = field(default_factory=list)
+    ids: list[str]
+    slugs: list[str]
+    patterns: list[str]
+    classes: list[str | None]
+    frames: list[list[str]]
+    needles: list[list[str]]
+    has_needles: list[bool]
+    caseless: list[bool]
+    weights: list[int]
     """How many characters each pattern fixes."""
-    areas: list[str] = field(default_factory=list)
-    sources: list[str] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
+    areas: list[str]
+    sources: list[str]
+    ends: list[int]
     """Where each record's JSON ends in the body."""
+    files: list[list[Any]]
+    """One for each file instead: its key, how many records it gave, and its problems."""
+
+    def __init__(self, stored: Mapping[str, bytes] | None = None) -> None:
+        """An empty index to be filled, or that of columns as `dump` gives them."""
+        self._stored = dict.fromkeys(COLUMNS, b"[]") if stored is None else stored
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in COLUMNS:
+            raise AttributeError(name)
+        column = json.loads(self._stored[name])
+        setattr(self, name, column)
+        return column
+
+    def dump(self) -> dict[str, bytes]:
+        """Every column as JSON."""
+        return {name: json.dumps(getattr(self, name), separators=(",", ":")).encode() for name in COLUMNS}
 
     def copy_row(self, other: Index, row: int, end: int) -> None:
-        for name in self.__slots__:
-            if name != "ends":
+        for name in COLUMNS:
+            if name not in ("ends", "files"):
                 getattr(self, name).append(getattr(other, name)[row])
         self.ends.append(end)
+
+
+COLUMNS = tuple(Index.__annotations__)
 
 
 @dataclass(slots=True)
@@ -53,8 +74,8 @@ class Pack:
 
     index: Index
     body: bytes | memoryview
-    files: list[list[Any]]
-    """For each file its key, how many records it gave, and its problems."""
+    told: list[list[str]]
+    """The problems of all files."""
     key: str
     digest: str
 
@@ -71,18 +92,18 @@ class Pack:
 
         problems: list[Problem] = []
         reader = FieldReader(self.index.sources[row], "", problems)
-        record = read_record(reader, orjson.loads(self.raw(row)), self.index.areas[row])
+        record = read_record(reader, json.loads(self.raw(row)), self.index.areas[row])
         if record is None:
             raise ValueError(f"the packed catalogue is damaged: {problems[0]}")
         return record
 
     def problems(self) -> list[Problem]:
-        return [Problem(*problem) for file in self.files for problem in file[2]]
+        return [Problem(*problem) for problem in self.told]
 
 
 def files_key(files: Sequence[RecordFile]) -> str:
     """Changes when a file comes, goes, or is written."""
-    return hashlib.sha256(orjson.dumps([FORMAT, [file.key for file in files]])).hexdigest()
+    return digest_of(json.dumps([FORMAT, [file.key for file in files]]))
 
 
 def load_pack(content: bytes | memoryview) -> Pack | None:
@@ -90,13 +111,18 @@ def load_pack(content: bytes | memoryview) -> Pack | None:
     start = len(MAGIC) + 8
     if content[: len(MAGIC)] != MAGIC or len(content) < start:
         return None
-    body_start = start + int.from_bytes(content[len(MAGIC) : start], "big")
+    end = start + int.from_bytes(content[len(MAGIC) : start], "big")
+    columns: dict[str, bytes] = {}
+    check = 0
     try:
-        head = orjson.loads(content[start:body_start])
-        index = Index(**{name: head[name] for name in Index.__slots__})
-        pack = Pack(index, memoryview(content)[body_start:], head["files"], head["key"], head["digest"])
-        sound = head["format"] == FORMAT and len(pack.body) == head["size"]
-    except (orjson.JSONDecodeError, KeyError, TypeError):
+        head = json.loads(bytes(content[start:end]))
+        for name in COLUMNS:
+            start, end = end, end + head["columns"][name]
+            columns[name] = bytes(content[start:end])
+            check = zlib.crc32(columns[name], check)
+        pack = Pack(Index(columns), memoryview(content)[end:], head["problems"], head["key"], head["digest"])
+        sound = head["format"] == FORMAT and head["check"] == check and len(pack.body) == head["size"]
+    except (ValueError, KeyError, TypeError):
         return None
     return pack if sound else None
 

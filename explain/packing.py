@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from explain.digest import digest_of
 from explain.model import Problem, Record, reason_of
 from explain.needles import Needle, needles, trap
 from explain.pack import FORMAT, MAGIC, Index, Pack, files_key
@@ -26,6 +28,7 @@ def add(index: Index, record: Record, end: int) -> None:
     index.classes.append(record.error_class)
     index.frames.append(list(record.frames))
     index.needles.append([needle.text for needle in found])
+    index.has_needles.append(bool(found))
     index.caseless.append(any(needle.caseless for needle in found))
     index.weights.append(Pattern(record.pattern).weight)
     index.areas.append(record.area)
@@ -46,7 +49,7 @@ def needles_of(record: Record) -> tuple[Needle, ...]:
 
 def build_pack(files: Sequence[RecordFile], *, known: Pack | None = None) -> Pack:
     """Packs the records of some files; rows of files that are the same in `known` are taken from it."""
-    index, bodies, written, end = Index(), [], [], 0
+    index, bodies, told, end = Index(), [], [], 0
     old = _rows_by_file(known) if known else {}
     for file in files:
         if (reuse := old.get(tuple(file.key))) is not None and known is not None:
@@ -55,7 +58,8 @@ def build_pack(files: Sequence[RecordFile], *, known: Pack | None = None) -> Pac
                 bodies.append(known.raw(row))
                 end += len(bodies[-1])
                 index.copy_row(known.index, row, end)
-            written.append([file.key, len(rows), problems])
+            index.files.append([file.key, len(rows), problems])
+            told += problems
             continue
         records, found = _usable_records(file)
         for record in records:
@@ -63,16 +67,17 @@ def build_pack(files: Sequence[RecordFile], *, known: Pack | None = None) -> Pac
             end += len(bodies[-1])
             add(index, record, end)
         listed = [[p.path, p.pointer, p.message, p.hint] for p in found]
-        written.append([file.key, len(records), listed])
+        index.files.append([file.key, len(records), listed])
+        told += listed
     body = b"".join(bodies)
-    digest = hashlib.sha256(body + orjson.dumps([index.areas, index.needles, FORMAT])).hexdigest()
-    return Pack(index, body, written, files_key(files), digest)
+    digest = digest_of(body + orjson.dumps([index.areas, index.needles, FORMAT]))
+    return Pack(index, body, told, files_key(files), digest)
 
 
 def _rows_by_file(pack: Pack) -> dict[tuple[Any, ...], tuple[range, list[Any]]]:
     rows: dict[tuple[Any, ...], tuple[range, list[Any]]] = {}
     start = 0
-    for key, count, problems in pack.files:
+    for key, count, problems in pack.index.files:
         rows[tuple(key)] = (range(start, start + count), problems)
         start += count
     return rows
@@ -113,14 +118,16 @@ def unusable(record: Record) -> tuple[str, str] | None:
 
 
 def dump_pack(pack: Pack) -> bytes:
-    columns = {name: getattr(pack.index, name) for name in Index.__slots__}
+    columns = pack.index.dump()
+    stored = b"".join(columns.values())
     head = {
         "format": FORMAT,
         "key": pack.key,
         "digest": pack.digest,
-        "files": pack.files,
+        "problems": pack.told,
+        "columns": {name: len(column) for name, column in columns.items()},
+        "check": zlib.crc32(stored),
         "size": len(pack.body),
-        **columns,
     }
-    packed = orjson.dumps(head)
-    return b"".join((MAGIC, len(packed).to_bytes(8, "big"), packed, pack.body))
+    packed = json.dumps(head).encode()
+    return b"".join((MAGIC, len(packed).to_bytes(8, "big"), packed, stored, pack.body))

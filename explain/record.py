@@ -6,14 +6,13 @@ A file holds one record, an array of records or JSON Lines; each record bare or 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any, cast
 
-import orjson
-
+from explain.digest import digest_of
 from explain.fields import FieldReader, kind_of
 from explain.model import ROLES, Fit, NearMiss, Problem, Record, Role
 
@@ -34,7 +33,7 @@ SEVERITIES = ("critical", "error", "warning", "info")
 def derive_id(repo: str, error_class: str | None, template: str) -> str:
     """16 hex digits from what identifies an error, so that the id survives moved lines."""
     text = "\n".join((repo, error_class or "", template))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return digest_of(text)[:16]
 
 
 def derive_slug(message: str) -> str:
@@ -75,8 +74,8 @@ def _values(path: Path, text: bytes, problems: list[Problem]) -> Iterator[tuple[
         problems.append(Problem(str(path), "", "is empty", "a file holds one record, an array or JSON Lines"))
         return
     try:
-        whole = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
+        whole = _parsed(text)
+    except JSONDecodeError as error:
         if not _looks_like_lines(text):
             place = f"line {error.lineno} column {error.colno}"
             problems.append(Problem(str(path), place, f"is not valid JSON: {error.msg}", "correct it there"))
@@ -90,12 +89,19 @@ def _values(path: Path, text: bytes, problems: list[Problem]) -> Iterator[tuple[
         yield from _unwrapped("", whole)
 
 
+def _parsed(text: bytes) -> Any:
+    # Packed records are read without it, and its import takes longer than that.
+    import orjson
+
+    return orjson.loads(text)
+
+
 def _looks_like_lines(text: bytes) -> bool:
     """Whether a text that is not one JSON value is JSON Lines: its first line is a value by itself."""
     first = next((line for line in text.splitlines() if line.strip()), b"")
     try:
-        return isinstance(orjson.loads(first), dict | list)
-    except orjson.JSONDecodeError:
+        return isinstance(_parsed(first), dict | list)
+    except JSONDecodeError:
         return b"\n{" in text.strip() and first.rstrip().endswith(b"}")
 
 
@@ -104,8 +110,8 @@ def _line_values(path: Path, text: bytes, problems: list[Problem]) -> Iterator[t
         if not line.strip():
             continue
         try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
+            value = _parsed(line)
+        except JSONDecodeError as error:
             place = f"line {number} column {error.colno}"
             problems.append(Problem(str(path), place, f"is not valid JSON: {error.msg}"))
             continue

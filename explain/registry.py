@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from explain import values
-from explain.sitefacts import release_numbers
+from explain.sitefacts import normalised, release_numbers
 from explain.sitepack import SitePack, shipped_pack
 from explain.values import dataclass
 
@@ -70,38 +70,34 @@ class Registry:
         return tuple(self._pack.versions[number] for number in release_numbers(intervals, self._order))
 
     @cached_property
-    def _flags(self) -> dict[str, list[dict[str, Any]]]:
+    def _server_flags(self) -> list[dict[str, Any]]:
+        """Every row of the server's flags; those of one flag stand together."""
         found: dict[str, list[dict[str, Any]]] = {}
-        first = {"server": 0, "diffusion": 1}
-        rows = sorted(self._pack.registry("flags"), key=lambda row: first.get(row["command"], 2))
-        for row in rows:
-            found.setdefault(normalised(row["flag"]), []).append(row)
-        return found
+        for row in self._pack.registry("flags"):
+            if row["command"] == "server":
+                found.setdefault(normalised(row["flag"]), []).append(row)
+        return [row for rows in found.values() for row in rows]
 
-    @cached_property
-    def _environment(self) -> dict[str, dict[str, Any]]:
-        return {row["variable"]: row for row in self._pack.registry("environment")}
-
-    @cached_property
-    def fields(self) -> dict[str, tuple[int, ...]]:
-        """The server arguments, with the numbers of the releases that print them."""
-        return {row["field"]: release_numbers(row["releases"], self._order) for row in self._pack.registry("fields")}
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """The server arguments, with the releases that print them (`0.5.1..0.5.3,0.5.6`)."""
+        return self._pack.fields
 
     def flag_infos(self, flag: str) -> tuple[FlagInfo, ...]:
         """All flags of that spelling, the server's first."""
-        return tuple(self._info(row) for row in self._flags.get(normalised(flag), ()))
+        first = {"server": 0, "diffusion": 1}
+        rows = self._pack.rows_named("flags", normalised(flag))
+        return tuple(self._info(row) for row in sorted(rows, key=lambda row: first.get(row["command"], 2)))
 
     def server_flags(self) -> tuple[FlagInfo, ...]:
         """Every flag of the server, under its first spelling."""
-        rows = (row for rows in self._flags.values() for row in rows)
-        return tuple(self._info(row) for row in rows if row["command"] == "server" and not row.get("alias_of"))
+        return tuple(self._info(row) for row in self._server_flags if not row.get("alias_of"))
 
     def same_flags(self) -> Iterator[tuple[str, str]]:
         """Pairs of names of one option of the server: its aliases, and what SGLang's own notices tell to use instead
         where that does the same (`--cuda-graph-backend-prefill disabled` for one that was a switch)."""
-        rows = [row for rows in self._flags.values() for row in rows if row["command"] == "server"]
-        fields = {row["flag"]: _field(row) for row in rows}
-        for row in rows:
+        fields = {row["flag"]: _field(row) for row in self._server_flags}
+        for row in self._server_flags:
             renamed = row.get("renamed_to", "")
             if "=" in renamed and not set("{<") & set(renamed):
                 yield row["flag"], renamed.replace("=", " ")
@@ -138,16 +134,18 @@ class Registry:
         return (frozenset().union(*having), frozenset().union(*named.values())) if having else None
 
     def environment_info(self, name: str) -> EnvironmentInfo | None:
-        row = self._environment.get(name.strip().lstrip("$").partition("=")[0])
-        if row is None:
+        rows = self._pack.rows_named("environment", name.strip().lstrip("$").partition("=")[0])
+        if not rows:
             return None
+        row = rows[-1]
         releases = self._releases(row["releases"])
         return EnvironmentInfo(row["variable"], releases, releases[-1] != self._pack.versions[-1], row.get("default"))
 
     def fields_of(self, version: str) -> tuple[str, ...]:
         """The server arguments that a release prints, sorted."""
         number = self._order.get(version)
-        return tuple(sorted(name for name, releases in self.fields.items() if number in releases))
+        fields = self.fields.items()
+        return tuple(sorted(name for name, spans in fields if number in release_numbers(spans, self._order)))
 
     def files(self) -> frozenset[str]:
         """Every file of any release that holds a site."""
@@ -160,11 +158,6 @@ class Registry:
 
 def _field(row: Mapping[str, Any]) -> str:
     return str(row.get("field") or row["flag"].lstrip("-").replace("-", "_"))
-
-
-def normalised(flag: str) -> str:
-    """A flag as the index spells it: two dashes, dashes between words, no value."""
-    return "--" + flag.strip().partition("=")[0].strip().lstrip("-").replace("_", "-")
 
 
 @lru_cache(maxsize=1)

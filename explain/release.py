@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from explain.expressions import expression
-from explain.linehistory import Content, decode
+from explain.linehistory import Mark, distances
 from explain.model import Frame
 from explain.releaseshapes import COMPOSED, SHAPES
 from explain.sitefacts import release_numbers
@@ -111,7 +111,6 @@ class Finder:
         self._versions = pack.versions
         self._order = {version: number for number, version in enumerate(pack.versions)}
         self.empty = not pack.versions
-        self._histories = lru_cache(maxsize=256)(self._history)
 
     def named(self, releases: Releases) -> str | None:
         """The releases in words; None where they are nearly all."""
@@ -141,7 +140,7 @@ class Finder:
 
     def by_statement(self, messages: Sequence[str]) -> Evidence | None:
         """From what the log calls the release, where all of it names one that is known."""
-        stated = [found for message in messages if (found := STATED.search(message)) is not None]
+        stated = [found for message in messages if "sglang:" in message and (found := STATED.search(message))]
         versions = {self._order.get(found["image"] or found["told"]) for found in stated}
         number = versions.pop() if len(versions) == 1 else None
         if number is None:
@@ -155,32 +154,40 @@ class Finder:
         given = set(names)
         if len(given) < FEWEST_FIELDS:
             return None
-        fields = self._fields()
-        same = frozenset(number for number, known in fields.items() if known == given)
+        known, shared = self._fields_like(given)
+        releases = [number for number, count in enumerate(known) if count]
+        same = frozenset(number for number in releases if known[number] == shared[number] == len(given))
         if same:
             text = f"the log lists {len(given)} server arguments, as {self._spanned(same)} does"
             return Evidence(same, text, True)
-        if not fields:
+        if not releases:
             return None
-        apart = {number: len(known ^ given) for number, known in fields.items()}
+        apart = {number: known[number] + len(given) - 2 * shared[number] for number in releases}
         best = min(apart, key=lambda number: (apart[number], number))
-        within = frozenset(number for number, known in fields.items() if given < known)
+        within = frozenset(number for number in releases if shared[number] == len(given))
         if within and apart[best] > 8:
             text = f"{self._spanned(within)} have the {len(given)} server arguments of the cut line"
             return Evidence(self._around(within), text, False)
         if apart[best] > 12:
             return None
-        near = self._around(frozenset({best, min(best + (not given <= fields[best]), max(fields))}))
+        near = self._around(frozenset({best, min(best + (shared[best] < len(given)), max(releases))}))
         text = f"the server arguments are nearly those of {self._versions[best]} ({apart[best]} differ)"
         return Evidence(near, text, False)
 
-    @lru_cache(maxsize=1)  # noqa: B019 (one finder an index, kept as long as the program)
-    def _fields(self) -> dict[int, set[str]]:
-        fields: dict[int, set[str]] = {}
-        for row in self._pack.registry("fields"):
-            for number in release_numbers(row["releases"], self._order):
-                fields.setdefault(number, set()).add(row["field"])
-        return fields
+    def _fields_like(self, given: set[str]) -> tuple[list[int], list[int]]:
+        """For each release, how many server arguments it has, and how many of them are among those given."""
+        # Most arguments share their releases with others: a run of releases is counted through once for all of them.
+        counts: dict[str, list[int]] = {}
+        for name, releases in self._pack.fields.items():
+            count = counts.setdefault(releases, [0, 0])
+            count[0] += 1
+            count[1] += name in given
+        known, shared = [0] * len(self._versions), [0] * len(self._versions)
+        for releases, (all_of_them, among_given) in counts.items():
+            for number in release_numbers(releases, self._order):
+                known[number] += all_of_them
+                shared[number] += among_given
+        return known, shared
 
     # ----------------------------------------------------------------------------------- tracebacks
 
@@ -192,20 +199,23 @@ class Finder:
             path = sglang_path(frame.file)
             if path is None or not frame.code or "(" not in frame.code or frame.line < 1:
                 continue
-            if self._histories(path):
+            if self._pack.is_followed(path):
                 known[path, frame.line] = code_hash(frame.code)[:3]
             if len(known) == MOST_FRAMES:
                 break
         if not known:
             return None
+        wanted: dict[str, list[Mark]] = {}
+        for (path, line), digits in known.items():
+            wanted.setdefault(path, []).append((line, digits))
         hits: dict[int, int] = {}
         distance: dict[int, int] = {}
-        for (path, line), digits in known.items():
-            for releases, content in self._histories(path):
-                away = content.away(line, digits)
-                closeness = max(FARTHEST - away, 0) if away is not None else 0
-                for number in releases:
-                    hits[number] = hits.get(number, 0) + (away == 0)
+        for path, marks in wanted.items():
+            for releases, away in distances(self._pack.lines_of(path), marks):
+                hit = away.count(0)
+                closeness = sum(max(FARTHEST - lines, 0) for lines in away if lines is not None)
+                for number in release_numbers(releases, self._order):
+                    hits[number] = hits.get(number, 0) + hit
                     distance[number] = distance.get(number, 0) - closeness
         most = max(hits.values())
         full = frozenset(number for number, count in hits.items() if count == most)
@@ -220,11 +230,6 @@ class Finder:
         near = [number for number, away in distance.items() if away <= nearest + slack]
         text = f"the lines of the tracebacks stand near where {self._span(min(near), max(near))} has them"
         return Evidence(self._around(frozenset(near)), text, False)
-
-    def _history(self, path: str) -> list[tuple[Releases, Content]]:
-        """The contents of a file over the releases; empty for a file that is not followed."""
-        contents = decode(self._pack.lines_of(path))
-        return [(frozenset(release_numbers(one.releases, self._order)), one) for one in contents]
 
     # ----------------------------------------------------------------------------------- messages
 
@@ -260,8 +265,8 @@ class Finder:
 
     def _shapes(self, message: str) -> list[tuple[Releases, str]]:
         found: list[tuple[Releases, str]] = []
-        for pattern, first, last in SHAPES:
-            hit = pattern.search(message)
+        for part, pattern, first, last in SHAPES:
+            hit = pattern.search(message) if part in message else None
             if hit is None:
                 continue
             low = self._order.get(first, 0) if first else 0
@@ -277,13 +282,11 @@ class Finder:
     def _wordings(self, starts: set[str]) -> Mapping[str, list[tuple[str, Releases]]]:
         """The log templates that start like this, and their releases."""
         found: dict[str, list[tuple[str, Releases]]] = {}
-        for line in self._pack.section("extra shapes").decode().splitlines():
-            releases, _, template = line.partition("\t")
-            if template[:START] in starts:
-                numbers = frozenset(release_numbers(releases, self._order))
-                if template.startswith(("Prefill batch", "Decode batch")):
-                    template = OPTIONAL_TAIL.sub("", template)
-                found.setdefault(template[:START], []).append((template.replace("\\n", "\n"), numbers))
+        for template, releases in self._pack.shapes(starts):
+            numbers = frozenset(release_numbers(releases, self._order))
+            if template.startswith(("Prefill batch", "Decode batch")):
+                template = OPTIONAL_TAIL.sub("", template)
+            found.setdefault(template[:START], []).append((template.replace("\\n", "\n"), numbers))
         return found
 
 

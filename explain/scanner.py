@@ -10,10 +10,10 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from hashlib import sha256
 from typing import Any, Protocol
 
 from explain.cache import prune_cached, read_cached, write_cached
+from explain.digest import digest_of
 from explain.owners import Owners
 
 ANCHORS: tuple[bytes, ...] = (
@@ -91,7 +91,7 @@ def build_scanner(literals: Literals | Callable[[], Literals], key: str | None, 
 def scan_key(key: str) -> str:
     """What names the literals of a scan, the program's own among them."""
     anchors = b"|".join(ANCHORS).decode()
-    return sha256("|".join((_FORMAT, anchors, key)).encode()).hexdigest()[:32]
+    return digest_of("|".join((_FORMAT, anchors, key)))[:32]
 
 
 class HyperscanScanner:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import ast
+import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from explain.expressions import expression
@@ -106,7 +107,26 @@ def _string_end(body: str, start: int) -> int:
     return index
 
 
+_CONSTANTS: dict[str, Any] = {"None": None, "True": True, "False": False}
+_NUMERIC = "0123456789+-.e[], "
+
+
 def _value(text: str) -> Any:
+    """The value of a Python literal; the text itself where it is none."""
+    # Most are one of these, and need no compiler.
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    inside = text[1:-1]
+    if text[:1] in ("'", '"') and text[-1] == text[0] and len(text) > 1 and inside.isascii() and inside.isprintable():
+        if "\\" not in inside and text[0] not in inside:
+            return inside
+    elif text[:1] == "<":
+        return text
+    elif not text.strip(_NUMERIC):
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    import ast
+
     try:
         value = ast.literal_eval(text)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from explain.digest import digest_of
 from explain.model import Frame
 from explain.templates import anonymous
 from explain.values import dataclass
@@ -37,7 +37,7 @@ def identity(entry: Mapping[str, Any]) -> str:
         anonymous(entry.get("text", "")),
         f"{entry['sites'][0][1]} {code[0]}" if code else "",
     )
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    return digest_of("\n".join(parts))[:16]
 
 
 def group(kind: str) -> str:
@@ -49,6 +49,11 @@ def package(file: str) -> str:
     """`srt-layers` for `sglang/srt/layers/…`; the part of the index a file belongs to."""
     parts = file.split("/")[1:-1]
     return "-".join(parts[:2]) if parts else "top"
+
+
+def normalised(flag: str) -> str:
+    """A flag as the index spells it: two dashes, dashes between words, no value."""
+    return "--" + flag.strip().partition("=")[0].strip().lstrip("-").replace("_", "-")
 
 
 def intervals(releases: Iterable[int], versions: Sequence[str]) -> str:

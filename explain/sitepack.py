@@ -6,22 +6,21 @@ so that what is not asked for is not read.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
 import sys
 import zlib
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from explain.cache import read_cached, write_cached
-from explain.sitefacts import group
+from explain.digest import digest_of
+from explain.sitefacts import group, normalised
 from explain.sitereader import BLOCK, FORMAT, MAGIC, PackError, SitePack, place_key
 from explain.templates import literal_length
 
@@ -47,7 +46,9 @@ def build_pack(source_dir: Path) -> bytes:
 
     Raises `PackError` naming the file and line where the text is not an index.
     """
-    digest = hashlib.sha256(f"{FORMAT}\n".encode())
+    from hashlib import sha256
+
+    digest = sha256(f"{FORMAT}\n".encode())
     entries: list[dict[str, Any]] = []
     registries: dict[str, list[dict[str, Any]]] = {"flags": [], "environment": [], "fields": []}
     extra: dict[str, bytes] = {}
@@ -63,6 +64,10 @@ def build_pack(source_dir: Path) -> bytes:
             versions = content.decode().split()
         elif path.suffix == ".tsv" and path.stem.startswith("lines-"):
             histories.update(_histories(content))
+        elif path.name == "shapes.tsv":
+            # Sorted by the message, so that those that start like a line are found at once.
+            rows = (line.partition("\t") for line in content.decode().split("\n") if line)
+            extra[path.stem] = "\n".join(sorted(f"{shape}\t{releases}" for releases, _, shape in rows)).encode()
         elif path.suffix == ".tsv":
             extra[path.stem] = content
         else:
@@ -84,6 +89,8 @@ def _histories(content: bytes) -> dict[str, bytes]:
 
 
 def _rows(path: Path, content: bytes) -> list[dict[str, Any]]:
+    import orjson
+
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(content.splitlines(), 1):
         try:
@@ -108,7 +115,8 @@ def pack_entries(
     from explain.siteneedles import choose
 
     texts = [entry.get("text", "") for entry in entries]
-    names = [row["field"] for row in registries.get("fields", ())]
+    fields = registries.get("fields", ())
+    names = [row["field"] for row in fields]
     needles = choose(texts, [group(entry["kind"]) != "exception" for entry in entries], names)
     places: dict[int, list[int]] = {}
     for number, entry in enumerate(entries):
@@ -125,23 +133,29 @@ def pack_entries(
     lengths = array("H", (min(literal_length(text), 65535) for text in texts))
     sections: dict[str, bytes] = {
         "needles": "\n".join(needles).encode(),
+        "has needle": bytes(map(bool, needles)),
         "keys": _bytes(keys),
         "ends": _bytes(ends),
         "numbers": _bytes(numbers),
         "lengths": _bytes(lengths),
         "classes": _bytes(array("H", (index[entry.get("class", "")] for entry in entries))),
         "kinds": _bytes(array("H", (kinds.index(entry["kind"]) for entry in entries))),
-        **{f"registry {name}": _lines(rows) for name, rows in registries.items()},
+        "registry flags": _named(((normalised(row["flag"]), row) for row in registries.get("flags", ()))),
+        "registry environment": _named(((row["variable"], row) for row in registries.get("environment", ()))),
+        "registry fields": "\n".join(f"{row['field']}\t{row['releases']}" for row in fields).encode(),
         **{f"extra {name}": content for name, content in (extra or {}).items()},
     }
     apart = {name: zlib.compress(content, 9) for name, content in sorted((histories or {}).items())}
-    sections["histories"] = "".join(f"{name}\t{len(content)}\n" for name, content in apart.items()).encode()
+    starts = accumulate(map(len, apart.values()), initial=0)
+    sections["histories"] = "\n".join(
+        f"{name}\t{start} {len(content)}" for (name, content), start in zip(apart.items(), starts, strict=False)
+    ).encode()
     for start in range(0, len(entries), BLOCK):
         block = [{k: v for k, v in entry.items() if k != "id"} for entry in entries[start : start + BLOCK]]
         sections[f"block {start // BLOCK}"] = _lines(block)
     header: dict[str, Any] = {
         "format": FORMAT,
-        "digest": hashlib.sha256("\n".join((str(FORMAT), digest, *needles)).encode()).hexdigest()[:32],
+        "digest": digest_of("\n".join((str(FORMAT), digest, *needles)))[:32],
         "versions": list(versions),
         "count": len(entries),
         "class names": classes,
@@ -172,6 +186,11 @@ def _lines(rows: Sequence[Mapping[str, Any]]) -> bytes:
     return "\n".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows).encode()
 
 
+def _named(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> bytes:
+    """A line for each row, behind its name."""
+    return b"\n".join(b"%b\t%b" % (name.encode(), _lines([row])) for name, row in rows)
+
+
 def empty_pack() -> SitePack:
     """An index without sites: what is used where none is built."""
     return SitePack(pack_entries([], {}, [], "0" * 32))
@@ -200,7 +219,7 @@ def read_shipped_pack() -> SitePack:
     makers = [PACKAGE / name for name in ("sitepack.py", "sitereader.py", "siteneedles.py", "templates.py")]
     files = [(path.name, path.stat()) for path in (*makers, *sorted(CHECKOUT.iterdir()))]
     state = json.dumps([FORMAT, *([name, stat.st_size, stat.st_mtime_ns] for name, stat in files)])
-    name = f"sites-{hashlib.sha256(state.encode()).hexdigest()[:16]}.pack"
+    name = f"sites-{digest_of(state)[:16]}.pack"
     cached = read_cached(name)
     if cached is not None:
         with suppress(PackError):

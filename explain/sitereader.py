@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import sys
 import zlib
 from array import array
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Any
 
-import orjson
-
-FORMAT = 2
+FORMAT = 3
 MAGIC = b"sglang-explain sites\n"
 BLOCK = 128
 """Templates that are compressed together: fewer cost space, more cost time for one look-up."""
@@ -46,7 +46,7 @@ class SitePack:
         length, check = struct.unpack_from("<II", content, len(MAGIC))
         if zlib.crc32(memoryview(content)[start:]) != check:
             raise PackError("a damaged site index")
-        header = orjson.loads(content[start : start + length])
+        header = json.loads(bytes(content[start : start + length]))
         self._body = memoryview(content)[start + length :]
         if header.get("format") != FORMAT:
             raise PackError(f"a site index of format {header.get('format')}, this program reads {FORMAT}")
@@ -59,6 +59,7 @@ class SitePack:
         self._sections: dict[str, list[int]] = header["sections"]
         self._block = lru_cache(maxsize=64)(self._unpack_block)
         self._entry = lru_cache(maxsize=4096)(self._unpack_entry)
+        self._text = lru_cache(maxsize=4)(self._unpack_text)
 
     def __len__(self) -> int:
         return self._count
@@ -76,6 +77,11 @@ class SitePack:
         return self.section("needles").decode().split("\n") if self._count else []
 
     @cached_property
+    def has_needle(self) -> bytes:
+        """For each template whether it has one, without reading them all."""
+        return self.section("has needle")
+
+    @cached_property
     def lengths(self) -> array[int]:
         return _array("H", self.section("lengths"))
 
@@ -91,22 +97,17 @@ class SitePack:
     def _places(self) -> tuple[array[int], array[int], array[int]]:
         return tuple(_array("I", self.section(name)) for name in ("keys", "ends", "numbers"))  # type: ignore[return-value]
 
-    @cached_property
-    def _history_places(self) -> dict[str, tuple[int, int]]:
-        places: dict[str, tuple[int, int]] = {}
-        start = self._apart
-        for line in self.section("histories").decode().splitlines():
-            name, _, length = line.partition("\t")
-            places[name] = (start, int(length))
-            start += int(length)
-        return places
+    def is_followed(self, file: str) -> bool:
+        """Whether the index has the line history of a file."""
+        return bool(self._named("histories", file))
 
     def lines_of(self, file: str) -> list[str]:
         """The line history of a file (see `linehistory`), empty for a file that is not followed."""
-        if file not in self._history_places:
+        found = self._named("histories", file)
+        if not found:
             return []
-        start, length = self._history_places[file]
-        return zlib.decompress(self._body[start : start + length]).decode().splitlines()
+        start, length = map(int, found[0].split())
+        return zlib.decompress(self._body[self._apart + start :][:length]).decode().splitlines()
 
     def class_of(self, number: int) -> str:
         return self.class_names[self._classes[number]]
@@ -129,7 +130,7 @@ class SitePack:
         return found
 
     def _unpack_entry(self, number: int) -> dict[str, Any]:
-        entry: dict[str, Any] = orjson.loads(self._block(number // BLOCK)[number % BLOCK])
+        entry: dict[str, Any] = json.loads(self._block(number // BLOCK)[number % BLOCK])
         return entry
 
     def _unpack_block(self, number: int) -> list[bytes]:
@@ -139,6 +140,42 @@ class SitePack:
         """Every template as a line of JSON, in order: for looking through the whole index."""
         return [line for start in range(0, self._count, BLOCK) for line in self._block(start // BLOCK)]
 
+    def _named(self, section: str, name: str) -> list[bytes]:
+        """What stands behind a name in the lines of a section."""
+        # Looked up in the text: to make a table of all names takes longer than the few look-ups of a run.
+        text, mark = self._text(section), f"\n{name}\t".encode()
+        found: list[bytes] = []
+        start = text.find(mark)
+        while start >= 0:
+            end = text.find(b"\n", start + len(mark))
+            found.append(text[start + len(mark) : end])
+            start = text.find(mark, end)
+        return found
+
+    def _unpack_text(self, section: str) -> bytes:
+        return b"\n%b\n" % self.section(section)
+
+    def rows_named(self, registry: str, name: str) -> list[dict[str, Any]]:
+        """The rows of `flags` (a flag as `normalised` spells it) or `environment` that have a name."""
+        return [json.loads(row) for row in self._named(f"registry {registry}", name)]
+
     def registry(self, name: str) -> list[dict[str, Any]]:
-        """`flags`, `environment` or `fields`, every row."""
-        return [orjson.loads(line) for line in self.section(f"registry {name}").split(b"\n") if line]
+        """`flags` or `environment`, every row."""
+        rows = (line.partition(b"\t")[2] for line in self.section(f"registry {name}").splitlines())
+        return list(json.loads(b"[%b]" % b",".join(rows)))
+
+    @cached_property
+    def fields(self) -> Mapping[str, str]:
+        """The server arguments that releases print, with those releases (`0.5.1..0.5.3,0.5.6`)."""
+        rows = (line.partition("\t") for line in self.section("registry fields").decode().splitlines())
+        return {name: releases for name, _, releases in rows}
+
+    def shapes(self, starts: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """The templates of log messages that start so, each with its releases."""
+        lines = self.section("extra shapes").decode().split("\n")
+        for start in filter(None, starts):
+            row = bisect_left(lines, start)
+            while row < len(lines) and lines[row].startswith(start):
+                template, _, releases = lines[row].rpartition("\t")
+                yield template, releases
+                row += 1

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from hashlib import sha256
 
+from explain.digest import digest_of
 from explain.expressions import expression
 from explain.model import Frame, SiteInfo
 from explain.sitefacts import SitePlace, best_place, gaps, group, identity, lineage, places, same_file
 from explain.sitepack import SitePack, empty_pack, shipped_pack
-from explain.sitesearch import find, nearest
 from explain.templates import match, unquoted
 
 STATUS = expression(r"\d{3}: ")
@@ -62,7 +61,7 @@ class SiteIndex:
         """Changes whenever anything in the index changes."""
         if len(self._packs) == 1:
             return self._packs[0].digest
-        return sha256("".join(pack.digest for pack in self._packs).encode()).hexdigest()[:32]
+        return digest_of("".join(pack.digest for pack in self._packs))[:32]
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -129,7 +128,7 @@ class SiteIndex:
                 return match(self._text(pack, row), STATUS.sub("", message, count=1))
             case "warn" if printed and printed == wanted:
                 return match(self._text(pack, row), message, whole=False)
-        if printed or pack.lengths[row] < SHORTEST_LOG or not pack.needles[row]:
+        if printed or pack.lengths[row] < SHORTEST_LOG or not pack.has_needle[row]:
             return None
         return match(self._text(pack, row), message, whole=False)
 
@@ -182,6 +181,8 @@ class SiteIndex:
 
     def nearest(self, message: str, limit: int = 3) -> tuple[int, ...]:
         """The templates most like a message that no template is: rewordings. Empty where none is alike."""
+        from explain.sitesearch import nearest
+
         found: list[tuple[float, int]] = []
         base = 0
         for pack in self._packs:
@@ -191,6 +192,8 @@ class SiteIndex:
 
     def find(self, text: str) -> tuple[int, ...]:
         """What `show` asks for: an id or its start, `file.py:123`, a function, or a pasted message."""
+        from explain.sitesearch import find
+
         found: list[int] = []
         base = 0
         for pack in self._packs:

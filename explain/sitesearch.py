@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-import orjson
-
 from explain.expressions import expression
 from explain.sitefacts import identity
 from explain.sitepack import SitePack
@@ -92,6 +90,8 @@ def find(pack: SitePack, text: str) -> list[int]:
 
 
 def _entries(pack: SitePack) -> Iterator[tuple[int, dict[str, Any]]]:
+    import orjson
+
     for row, line in enumerate(pack.lines()):
         yield row, orjson.loads(line)
 

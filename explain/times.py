@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import TYPE_CHECKING
 
 from explain.expressions import expression
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 _TIME = expression(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?")
 
@@ -20,6 +23,8 @@ def read_time(text: str | None) -> datetime | None:
     found = _TIME.search(text or "")
     if found is None:
         return None
+    from datetime import datetime
+
     try:
         moment = datetime.fromisoformat(f"{found[1]} {found[2]}")
     except ValueError:

@@ -78,16 +78,43 @@ else:
             )
         return type(cls)(cls.__name__, cls.__bases__, space)
 
+    _FEW = 12
+    """Values of one class that are made without a constructor of its own: to compile one takes longer."""
+
     def _refuse(self, name, value=None):
         from dataclasses import FrozenInstanceError
 
         raise FrozenInstanceError(f"cannot change field {name!r}")
 
     def _first_use(names, defaults, frozen):
+        """An `__init__` that works for every class; the class's own is compiled once enough values were made."""
+        allowed = frozenset(name for name in names if not isinstance(defaults.get(name), _Field) or defaults[name].init)
+        made = 0
+
         def __init__(self, *arguments, **named):
+            nonlocal made
+            made += 1
             cls = self.__class__
-            cls.__init__ = constructor = _constructor(cls, names, defaults, frozen)
-            constructor(self, *arguments, **named)
+            given = dict(zip(names, arguments, strict=False)) | named
+            missing = [name for name in names if name not in given]
+            wrong = len(given) < len(arguments) + len(named) or not allowed.issuperset(given)
+            if made > _FEW or wrong or not defaults.keys() >= set(missing):
+                # The compiled one says what is wrong, too.
+                cls.__init__ = constructor = _constructor(cls, names, defaults, frozen)
+                constructor(self, *arguments, **named)
+                return
+            for name in missing:
+                default = defaults[name]
+                if isinstance(default, _Field):
+                    if default.factory is None:
+                        continue
+                    default = default.factory()
+                given[name] = default
+            write = object.__setattr__
+            for name, value in given.items():
+                write(self, name, value)
+            if hasattr(cls, "__post_init__"):
+                self.__post_init__()
 
         return __init__
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-
 from explain.carriers.memory import Memory
 from explain.expressions import expression
 
@@ -37,7 +35,9 @@ def without_entities(text: str, memory: Memory) -> str:
     if _SURE_ENTITY.search(text):
         memory.known.add(_ENTITIES)
     if _ENTITIES in memory.known or not _RAW.search(text):
-        return html.unescape(text)
+        from html import unescape
+
+        return unescape(text)
     return text
 
 

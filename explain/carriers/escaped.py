@@ -6,13 +6,9 @@ they are.
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
 from collections.abc import Iterator
 from typing import Any
-
-import orjson
 
 from explain.expressions import expression
 from explain.model import Stripped
@@ -68,11 +64,16 @@ def strip(line: str) -> list[Stripped] | None:
 
 def _values(line: str) -> list[str]:
     """The texts with a traceback in a JSON or Python literal, [] where it is neither."""
+    import orjson
+
     try:
         value = orjson.loads(line)
     except (orjson.JSONDecodeError, UnicodeEncodeError):
         if len(line) > _LONGEST_LITERAL:
             return []
+        import ast
+        import warnings
+
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of the compiler, on what it reads

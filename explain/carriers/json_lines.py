@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import orjson
-
 from explain.carriers.json_values import error_body, is_docker, pieces
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import is_surely_a_server
@@ -59,6 +57,9 @@ def strip(line: str, memory: Memory) -> list[Stripped] | None:
         return None
     text = line.rstrip(" ,\r")
     if text[-1] in "}]":
+        # Imported where a line looks like JSON: few logs have any, and the import is a tenth of a short run.
+        import orjson
+
         try:
             value = orjson.loads(text)
         except (orjson.JSONDecodeError, UnicodeEncodeError):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import orjson
-
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import is_surely_a_server
 from explain.expressions import expression
@@ -28,6 +26,8 @@ def strip(line: str, memory: Memory) -> list[Stripped] | None:
     found = _TEXT.match(line)
     if found is None:
         return [] if _PROVED in memory.known and _OTHER.match(line) else None
+    import orjson
+
     try:
         value = orjson.loads(line[found.end() :].rstrip().removesuffix(","))
     except (orjson.JSONDecodeError, UnicodeEncodeError):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import orjson
-
 from explain.carriers.memory import Memory
 from explain.carriers.stamps import is_surely_a_server
 from explain.model import Stripped
@@ -24,6 +22,8 @@ def strip(line: str, memory: Memory) -> list[Stripped] | None:
     label = (NAME, "")
     if len(body) < 2 or body[-1] != '"' or not (body.endswith('\\n"') or label in memory.known):
         return None
+    import orjson
+
     try:
         value = orjson.loads(body)
     except (orjson.JSONDecodeError, UnicodeEncodeError):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
-from string import ascii_letters, digits
-
 from explain.expressions import expression
 from explain.prefixes import read_prefix
 
-LETTERS = ascii_letters
-DIGITS = digits
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+DIGITS = "0123456789"
 
 ISO = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)"
 """RFC 3339 with an offset."""
@@ -80,6 +77,8 @@ def is_raw_output(text: str) -> bool:
 
 def from_epoch(value: object, per_second: int) -> str | None:
     """ISO time in UTC of a count of (parts of) seconds; None where it is none."""
+    from datetime import datetime, timezone
+
     try:
         return datetime.fromtimestamp(int(str(value)) / per_second, timezone.utc).isoformat()
     except (ValueError, OverflowError, OSError):

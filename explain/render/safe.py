@@ -36,6 +36,10 @@ _JSON_UNSAFE = expression(
     "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\U000e0000-\U000e0fff]"
 )
 _SURROGATE = expression("[\ud800-\udfff]")
+_INVISIBLE = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u3164\uffa0" + "".join(map(chr, range(0xE0100, 0xE01F0)))
+)
+"""What of `_UNPRINTABLE` Python calls printable."""
 
 
 def _picture(match: re.Match[str]) -> str:
@@ -53,7 +57,8 @@ def clean(text: str) -> str:
     Line feeds stay; carriage returns before them go; tabs become four spaces. The result holds no control
     character but `\\n`, nothing invisible, nothing that changes the reading direction, no lone surrogate.
     """
-    if text.isascii() and text.isprintable():
+    # Asked first: most texts need none of it, and the expressions take a while to compile.
+    if text.replace("\n", "").isprintable() and (text.isascii() or _INVISIBLE.isdisjoint(text)):
         return text
     return _UNPRINTABLE.sub(_picture, _ESCAPE_SEQUENCE.sub("", text.replace("\r\n", "\n")))
 
@@ -122,26 +127,50 @@ _ENTRY = expression(
     r"[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){0,8}?_(?:TOKEN|KEY|SECRET|PASSWORD|PASS|PWD|PAT)\\{0,4}['\"]?,?\s{0,20}"
     rf"\\{{0,4}}['\"]?value\\{{0,4}}['\"]?\s{{0,4}}:\s{{0,4}})(?P<value>{_VALUE})"
 )
+# Each with parts that a text must hold for it, one of every row, in lower case. Few texts hold any, so that few of
+# these expressions are compiled in a run. Names are looked for without the signs inside them.
+_NAMES = (
+    *("apikey", "passw", "passphrase", "secret", "accesskey", "accountkey", "privatekey", "sshkey", "dbpass"),
+    *("credential", "accesstoken", "authtoken", "bearertoken", "refreshtoken", "sessiontoken", "securitytoken"),
+    *("idtoken", "hftoken", "hfbtoken", "hutoken", "hubtoken", "apitoken"),
+)
+_VARIABLE_ENDS = ("_token", "_key", "_secret", "_pass", "_pwd", "_pat")
+_VALUES: tuple[tuple[tuple[tuple[str, ...], ...], re.Pattern[str]], ...] = (
+    ((("://",), ("@",)), _LOGIN),
+    ((("://",), ("@",)), _LOGIN_TOKEN),
+    ((("?", "&"), ("token=", "key=", "sig=", "signature=", "credential=", "auth=")), _QUERY),
+    ((("authorization", "bearer"),), _HEADER),
+    ((("-u", "sshpass", "cookie"),), _COMMAND),
+    ((("--",), _NAMES), _OPTION),
+    ((_NAMES,), _ASSIGNED),
+    ((("--token", "token=", "token'", 'token"', "token\\"),), _BARE_TOKEN),
+    ((("name",), ("value",), _VARIABLE_ENDS), _ENTRY),
+)
+_WITHOUT_SIGNS = str.maketrans("", "", "_-")
+_LIKE_ASCII = str.maketrans("\u0130\u0131\u017f\u212a", "iisk")
+"""Letters that stand for others where case does not count."""
 # Values that give themselves away, whatever stands around them. Their first group, the prefix, is kept.
 _TOKENS = tuple(
-    expression(rf"(?<![A-Za-z0-9])(?:{pattern})")
-    for pattern in (
-        r"(hf_|api_org_)(?=[a-z]{0,60}[A-Z0-9]|[a-z]{20})[A-Za-z0-9]{10,}",
-        r"(gh[pousr]_|github_pat_|glpat-|nvapi-|sk-(?!learn)|xox[abeprs]-)[A-Za-z0-9_\-]{8,}",
-        r"(AKIA|ASIA)[0-9A-Z]{12,}",
-        r"(SG\.)[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}",
-        r"(hooks\.slack\.com/services/)[A-Za-z0-9/]{20,}",
-        r"(AIza|pypi-|dop_v1_|ya29\.|gsk_|r8_|npm_|wandb_v1_)[A-Za-z0-9_\-]{20,}",
-        r"(eyJ)[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{4,}(?:\.[A-Za-z0-9_\-]*)?",
+    (prefixes.split(), expression(rf"(?<![A-Za-z0-9])(?:{pattern})"))
+    for prefixes, pattern in (
+        (
+            "PRIVATE",
+            r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)[^-]{0,20000}(?:-----END [A-Z ]{0,40}KEY-----)?",
+        ),
+        ("hf_ api_org_", r"(hf_|api_org_)(?=[a-z]{0,60}[A-Z0-9]|[a-z]{20})[A-Za-z0-9]{10,}"),
+        (
+            "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- nvapi- sk- xox",
+            r"(gh[pousr]_|github_pat_|glpat-|nvapi-|sk-(?!learn)|xox[abeprs]-)[A-Za-z0-9_\-]{8,}",
+        ),
+        ("AKIA ASIA", r"(AKIA|ASIA)[0-9A-Z]{12,}"),
+        ("SG.", r"(SG\.)[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}"),
+        ("hooks.slack.com/services/", r"(hooks\.slack\.com/services/)[A-Za-z0-9/]{20,}"),
+        (
+            "AIza pypi- dop_v1_ ya29. gsk_ r8_ npm_ wandb_v1_",
+            r"(AIza|pypi-|dop_v1_|ya29\.|gsk_|r8_|npm_|wandb_v1_)[A-Za-z0-9_\-]{20,}",
+        ),
+        ("eyJ", r"(eyJ)[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{4,}(?:\.[A-Za-z0-9_\-]*)?"),
     )
-)
-_PRIVATE_KEY = expression(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)[^-]{0,20000}(?:-----END [A-Z ]{0,40}KEY-----)?")
-# Without one of these no pattern above can match; most strings of a log have none.
-_HINT = expression(
-    r"key|passw|passphrase|secret|token|credential|bearer|authorization|_pass|_pwd|_pat|://|[?&](?:sig|auth|x-)"
-    r"|hf_|api_org|gh[pousr]_|github_pat|glpat|nvapi|sk-|xox|AKIA|ASIA|AIza|pypi-|dop_v1|ya29|gsk_|r8_|npm_"
-    r"|wandb_|eyJ|SG\.|slack\.com/|sshpass|cookie|(?:curl|wget|http) [^\n]{0,200}?-u",
-    re.IGNORECASE,
 )
 _NOT_SECRET = frozenset({"", "none", "null", "true", "false", "...", "…", "<redacted>", HIDDEN})
 _SECRET_NAME = expression(rf"(?i:{_NAME})$|^[A-Z0-9_]+_(?:TOKEN|KEY|PASS|PWD|PAT)$")
@@ -179,14 +208,17 @@ def mask(text: str) -> str:
     keys, and tokens known by their prefix. May hide a harmless value that is named like a secret; must not
     touch anything else. Masking twice gives the same as once.
     """
-    if not _HINT.search(text):
-        return text
-    text = _PRIVATE_KEY.sub(rf"\1{HIDDEN}", text)
-    for pattern in _TOKENS:
-        text = pattern.sub(rf"\1{HIDDEN}", text)
-    for pattern in (_LOGIN, _LOGIN_TOKEN, _QUERY, _HEADER, _COMMAND, _OPTION, _ASSIGNED, _BARE_TOKEN, _ENTRY):
-        text = pattern.sub(_hide, text)
-    return _ENVIRONMENT.sub(_hide_environment, text)
+    lower = (text if text.isascii() else text.translate(_LIKE_ASCII)).lower()
+    parts = f"{lower}\n{lower.translate(_WITHOUT_SIGNS)}"
+    for prefixes, pattern in _TOKENS:
+        if any(prefix in text for prefix in prefixes):
+            text = pattern.sub(rf"\1{HIDDEN}", text)
+    for needed, pattern in _VALUES:
+        if all(any(part in parts for part in row) for row in needed):
+            text = pattern.sub(_hide, text)
+    if any(end in lower for end in _VARIABLE_ENDS):
+        text = _ENVIRONMENT.sub(_hide_environment, text)
+    return text
 
 
 def names_secret(name: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import quote_plus
 
 from explain.model import Finding, LaunchContext, Report
 from explain.render import places, safe
@@ -217,6 +216,8 @@ def _without_record(finding: Finding, room: int) -> list[Part]:
 
 def search_link(finding: Finding) -> str:
     """A search of SGLang's issues for the words of the error; what may differ from run to run is left out."""
+    from urllib.parse import quote_plus
+
     words = re.findall(r"(?<![\w/*.'-])[A-Za-z_]{2,}(?![\w/*'])", safe.line(finding.message[:2_000]))
     if not words and finding.frames:
         words = [safe.line(finding.frames[-1].function)]
