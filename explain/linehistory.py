@@ -10,7 +10,7 @@ one as what changed. So a traceback's file, line number and code line tell which
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from explain.values import dataclass
@@ -77,73 +77,41 @@ class Content:
 
 def decode(history: Iterable[str]) -> list[Content]:
     """The contents of a file. Raises ValueError on damaged text."""
-    return [
-        Content(releases, list(gaps), digits[1:].split(",") if digits else [])
-        for releases, gaps, digits in _contents(history)
-    ]
-
-
-def distances(history: Iterable[str], wanted: Sequence[Mark]) -> Iterator[tuple[str, list[int | None]]]:
-    """For each content of a file its releases and, for each wanted mark, how far from its line the nearest line
-    with its hash is; None where there is none."""
-    for releases, gaps, digits in _contents(history):
-        yield releases, [_away(gaps, digits, line, f",{sought}") for line, sought in wanted]
-
-
-def _away(gaps: list[int], digits: str, line: int, sought: str) -> int | None:
-    nearest: int | None = None
-    place = digits.find(sought)
-    while place >= 0:
-        away = abs(sum(gaps[: place // _WIDTH + 1]) - line)
-        if nearest is None or away < nearest:
-            nearest = away
-        place = digits.find(sought, place + _WIDTH)
-    return nearest
-
-
-_WIDTH = 4
-"""What a mark takes in a text of hashes: a comma and its three digits."""
-
-
-def _contents(history: Iterable[str]) -> Iterator[tuple[str, list[int], str]]:
-    """For each content its releases, the lines between its marks, and their hashes in one text.
-
-    The list is one and the same, changed from content to content: most of a file stays.
-    """
-    gaps: list[int] = []
-    digits = ""
+    found: list[Content] = []
+    before: list[tuple[int, str]] = []
     for text in history:
-        releases, _, change = text.partition("\t")
-        try:
-            if change.startswith("="):
-                gaps, digits = _read(change[1:])
-            else:
-                digits = _changed(gaps, digits, change)
-        except ValueError:
-            raise ValueError(f"no change of a line history: {change[:40]}") from None
-        yield releases, gaps, digits
+        releases, parts = change_of(text)
+        marks: list[tuple[int, str]] = []
+        position = 0
+        for kept, dropped, came in parts:
+            marks += before[position : position + kept]
+            marks += came
+            position += kept + dropped
+        found.append(Content(releases, [gap for gap, _ in marks], [digits for _, digits in marks]))
+        before = marks
+    return found
 
 
-def _read(tokens: str) -> tuple[list[int], str]:
-    marks = tokens.split(",") if tokens else []
-    return [int(mark[:-3]) for mark in marks], "".join([f",{mark[-3:]}" for mark in marks])
+Part = tuple[int, int, list[tuple[int, str]]]
+"""How many marks are kept, how many behind them are dropped, and what stands in their place."""
 
 
-def _changed(gaps: list[int], digits: str, change: str) -> str:
-    """Changes the list, and returns the text that goes with it."""
-    pieces: list[str] = []
-    position = read = 0
-    for part in change.split(";"):
-        kept, changed, rest = part.partition(".")
-        position += int(kept)
-        pieces.append(digits[read : read + int(kept) * _WIDTH])
-        read += int(kept) * _WIDTH
-        if changed:
-            dropped, _, new = rest.partition("-")
-            own, hashes = _read(new)
-            gaps[position : position + int(dropped)] = own
-            pieces.append(hashes)
-            position += len(own)
-            read += int(dropped) * _WIDTH
-    del gaps[position:]
-    return "".join(pieces)
+def change_of(text: str) -> tuple[str, list[Part]]:
+    """A line of a history: the releases, and what changed from the content before, to nothing at first. Raises
+    ValueError on damaged text."""
+    releases, _, change = text.partition("\t")
+    parts: list[Part] = []
+    try:
+        if change.startswith("="):
+            return releases, [(0, 0, _marks(change[1:]))]
+        for part in change.split(";"):
+            kept, _, rest = part.partition(".")
+            dropped, _, came = rest.partition("-")
+            parts.append((int(kept), int(dropped or 0), _marks(came)))
+    except ValueError:
+        raise ValueError(f"no change of a line history: {change[:40]}") from None
+    return releases, parts
+
+
+def _marks(tokens: str) -> list[tuple[int, str]]:
+    return [(int(mark[:-3]), mark[-3:]) for mark in tokens.split(",")] if tokens else []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
-import regex
+if TYPE_CHECKING:
+    import regex
 
 DEFAULT_TIMEOUT = 0.25
 FEW_TIMEOUTS = 16
@@ -61,6 +63,8 @@ class Pattern:
         Its start and end in the pattern, counted in whole parts of the top level; (0, 0) where not even a
         first part matches. For telling an author where a pattern stops to agree with a line.
         """
+        import regex
+
         from explain.regexparts import parse
 
         best, failed = (0, 0), set()
@@ -83,12 +87,17 @@ class Pattern:
 
 @lru_cache(maxsize=4096)
 def compiled(pattern: str) -> regex.Pattern[str]:
+    # Imported where a pattern is searched for: an ordinary log needs none.
+    import regex
+
     # The library's own cache is small and throws everything out at once.
     return regex.compile(pattern, cache_pattern=False)
 
 
 def compile_error(pattern: str) -> str | None:
     """Why `regex` refuses the pattern, None if it takes it."""
+    import regex
+
     try:
         compiled(pattern)
     except regex.error as error:

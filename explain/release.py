@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from explain.expressions import expression
-from explain.linehistory import Mark, distances
+from explain.linehistory import Mark
+from explain.linetracks import distances
 from explain.model import Frame
 from explain.releaseshapes import COMPOSED, SHAPES
 from explain.sitefacts import release_numbers
@@ -211,7 +212,7 @@ class Finder:
         hits: dict[int, int] = {}
         distance: dict[int, int] = {}
         for path, marks in wanted.items():
-            for releases, away in distances(self._pack.lines_of(path), marks):
+            for releases, away in distances(self._pack.history_of(path), marks):
                 hit = away.count(0)
                 closeness = sum(max(FARTHEST - lines, 0) for lines in away if lines is not None)
                 for number in release_numbers(releases, self._order):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import struct
-import sys
 import zlib
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +20,7 @@ from typing import Any
 from explain.cache import read_cached, write_cached
 from explain.digest import digest_of
 from explain.sitefacts import group, normalised
-from explain.sitereader import BLOCK, FORMAT, MAGIC, PackError, SitePack, place_key
+from explain.sitereader import BLOCK, FORMAT, MAGIC, PackError, SitePack, bytes_of, place_key
 from explain.templates import literal_length
 
 __all__ = [
@@ -39,6 +38,7 @@ __all__ = [
 PACKAGE = Path(__file__).resolve().parent
 SHIPPED = PACKAGE / "_data" / "sites.pack"
 CHECKOUT = PACKAGE.parent / "patterns" / "sites"
+MAKERS = ("sitepack.py", "sitereader.py", "siteneedles.py", "linehistory.py", "linetracks.py", "templates.py")
 
 
 def build_pack(source_dir: Path) -> bytes:
@@ -63,7 +63,7 @@ def build_pack(source_dir: Path) -> bytes:
         if path.name == "releases.txt":
             versions = content.decode().split()
         elif path.suffix == ".tsv" and path.stem.startswith("lines-"):
-            histories.update(_histories(content))
+            histories.update(_histories(path, content))
         elif path.name == "shapes.tsv":
             # Sorted by the message, so that those that start like a line are found at once.
             rows = (line.partition("\t") for line in content.decode().split("\n") if line)
@@ -79,12 +79,17 @@ def build_pack(source_dir: Path) -> bytes:
     return pack_entries(entries, registries, versions, digest.hexdigest()[:32], extra, histories)
 
 
-def _histories(content: bytes) -> dict[str, bytes]:
-    """The line history of each file, by its path."""
+def _histories(path: Path, content: bytes) -> dict[str, bytes]:
+    """The packed line history of each file, by its path."""
+    from explain.linetracks import packed
+
     found: dict[str, bytes] = {}
-    for block in content.split(b"# ")[1:]:
-        name, _, history = block.partition(b"\n")
-        found[name.decode()] = history
+    for block in content.decode().split("# ")[1:]:
+        name, _, history = block.partition("\n")
+        try:
+            found[name] = packed(history.splitlines())
+        except (ValueError, IndexError, OverflowError) as error:
+            raise PackError(f"{path}: {name}: {error}; run `sglang-explain harvest` again") from error
     return found
 
 
@@ -134,12 +139,12 @@ def pack_entries(
     sections: dict[str, bytes] = {
         "needles": "\n".join(needles).encode(),
         "has needle": bytes(map(bool, needles)),
-        "keys": _bytes(keys),
-        "ends": _bytes(ends),
-        "numbers": _bytes(numbers),
-        "lengths": _bytes(lengths),
-        "classes": _bytes(array("H", (index[entry.get("class", "")] for entry in entries))),
-        "kinds": _bytes(array("H", (kinds.index(entry["kind"]) for entry in entries))),
+        "keys": bytes_of(keys),
+        "ends": bytes_of(ends),
+        "numbers": bytes_of(numbers),
+        "lengths": bytes_of(lengths),
+        "classes": bytes_of(array("H", (index[entry.get("class", "")] for entry in entries))),
+        "kinds": bytes_of(array("H", (kinds.index(entry["kind"]) for entry in entries))),
         "registry flags": _named(((normalised(row["flag"]), row) for row in registries.get("flags", ()))),
         "registry environment": _named(((row["variable"], row) for row in registries.get("environment", ()))),
         "registry fields": "\n".join(f"{row['field']}\t{row['releases']}" for row in fields).encode(),
@@ -173,13 +178,6 @@ def pack_entries(
     head = json.dumps(header, separators=(",", ":")).encode()
     content = head + bytes(body)
     return MAGIC + struct.pack("<II", len(head), zlib.crc32(content)) + content
-
-
-def _bytes(values: array[int]) -> bytes:
-    if sys.byteorder == "big":
-        values = values[:]
-        values.byteswap()
-    return values.tobytes()
 
 
 def _lines(rows: Sequence[Mapping[str, Any]]) -> bytes:
@@ -216,7 +214,7 @@ def read_shipped_pack() -> SitePack:
     if not (CHECKOUT / "releases.txt").is_file():
         return empty_pack()
     # The modules that make the pack count as well: a checkout's may change.
-    makers = [PACKAGE / name for name in ("sitepack.py", "sitereader.py", "siteneedles.py", "templates.py")]
+    makers = [PACKAGE / name for name in MAKERS]
     files = [(path.name, path.stat()) for path in (*makers, *sorted(CHECKOUT.iterdir()))]
     state = json.dumps([FORMAT, *([name, stat.st_size, stat.st_mtime_ns] for name, stat in files)])
     name = f"sites-{digest_of(state)[:16]}.pack"

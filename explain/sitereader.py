@@ -28,11 +28,19 @@ def place_key(file: str, function: str) -> int:
     return zlib.crc32(f"{file}\0{function}".encode())
 
 
-def _array(code: str, content: bytes) -> array[int]:
+def array_of(code: str, content: bytes) -> array[int]:
+    """What `bytes_of` wrote, on whatever machine."""
     values = array(code, content)
     if sys.byteorder == "big":
         values.byteswap()
     return values
+
+
+def bytes_of(values: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        values = values[:]
+        values.byteswap()
+    return values.tobytes()
 
 
 class SitePack:
@@ -83,31 +91,31 @@ class SitePack:
 
     @cached_property
     def lengths(self) -> array[int]:
-        return _array("H", self.section("lengths"))
+        return array_of("H", self.section("lengths"))
 
     @cached_property
     def _classes(self) -> array[int]:
-        return _array("H", self.section("classes"))
+        return array_of("H", self.section("classes"))
 
     @cached_property
     def _kinds(self) -> array[int]:
-        return _array("H", self.section("kinds"))
+        return array_of("H", self.section("kinds"))
 
     @cached_property
     def _places(self) -> tuple[array[int], array[int], array[int]]:
-        return tuple(_array("I", self.section(name)) for name in ("keys", "ends", "numbers"))  # type: ignore[return-value]
+        return tuple(array_of("I", self.section(name)) for name in ("keys", "ends", "numbers"))  # type: ignore[return-value]
 
     def is_followed(self, file: str) -> bool:
         """Whether the index has the line history of a file."""
         return bool(self._named("histories", file))
 
-    def lines_of(self, file: str) -> list[str]:
-        """The line history of a file (see `linehistory`), empty for a file that is not followed."""
+    def history_of(self, file: str) -> bytes:
+        """The line history of a file (see `linetracks`), empty for a file that is not followed."""
         found = self._named("histories", file)
         if not found:
-            return []
+            return EMPTY
         start, length = map(int, found[0].split())
-        return zlib.decompress(self._body[self._apart + start :][:length]).decode().splitlines()
+        return zlib.decompress(self._body[self._apart + start :][:length])
 
     def class_of(self, number: int) -> str:
         return self.class_names[self._classes[number]]

@@ -13,7 +13,7 @@ from explain.authoring.harvest_merge import Merger
 from explain.authoring.harvest_module import Module, read_module
 from explain.authoring.harvest_tree import Tree, read_tree
 from explain.cache import read_cached, write_cached
-from explain.linehistory import decode
+from explain.linetracks import marks_of
 from explain.model import Problem
 from explain.sitefacts import identity, release_numbers
 from explain.sitepack import FORMAT, PackError, SitePack, pack_entries
@@ -58,13 +58,12 @@ def same_release(pack: SitePack, tree: Tree) -> bool:
     order = {version: position for position, version in enumerate(pack.versions)}
     texts = dict(tree.files)
     for name in WITNESSES:
-        history = decode(pack.lines_of(name))
-        known = next((one for one in history if number in release_numbers(one.releases, order)), None)
+        history = marks_of(pack.history_of(name))
+        told = next((marks for releases, marks in history if number in release_numbers(releases, order)), None)
         try:
             own = read_module(texts[name]).marks if name in texts else None
         except (SyntaxError, ValueError):
             return False
-        told = tuple(zip(known.lines, known.digits, strict=True)) if known is not None else None
         if told != own:
             return False
     return True
