@@ -36,22 +36,27 @@ def read_cached(name: str) -> memoryview | None:
 
     A view: these are megabytes, and every copy is a part of the start.
     """
-    try:
-        with open(os.path.join(cache_directory(), name), "rb", buffering=0) as file:
-            stored = memoryview(file.read())
-    except OSError:
-        return None
+    stored = memoryview(read_unchecked(name) or b"")
     content = stored[4:]
     if len(stored) < 4 or zlib.crc32(content) != int.from_bytes(stored[:4], "big"):
         return None
     return content
 
 
+def read_unchecked(name: str) -> bytes | None:
+    """What `write_cached` stored without a check: content that is checked by whoever takes it."""
+    try:
+        with open(os.path.join(cache_directory(), name), "rb", buffering=0) as file:
+            return file.read()
+    except OSError:
+        return None
+
+
 MOST_FILES = 64
 """More files than this are not kept: folders of records come and go."""
 
 
-def write_cached(name: str, content: bytes) -> bool:
+def write_cached(name: str, content: bytes, *, check: bool = True) -> bool:
     """Stores bytes under a name, all or nothing. False where the directory cannot be written."""
     from tempfile import mkstemp
 
@@ -61,7 +66,8 @@ def write_cached(name: str, content: bytes) -> bool:
         directory.mkdir(parents=True, exist_ok=True)
         handle, temporary = mkstemp(prefix=f".{name}-", dir=directory)
         with os.fdopen(handle, "wb") as file:
-            file.write(zlib.crc32(content).to_bytes(4, "big"))
+            if check:
+                file.write(zlib.crc32(content).to_bytes(4, "big"))
             file.write(content)
         os.replace(temporary, directory / name)
         _remove_oldest(directory)

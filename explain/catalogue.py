@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from explain.digest import digest_of
+from explain.mapped import mapped
 from explain.model import Problem, Record
 from explain.pack import Index, Pack, cached_pack, load_pack
 from explain.pattern import Pattern
@@ -173,7 +174,7 @@ class Catalogue:
 def shipped_pack(problems: list[Problem]) -> Pack:
     """The catalogue that comes with the program, from its pack or from the checkout it runs in."""
     try:
-        content = SHIPPED.read_bytes()
+        content = mapped(SHIPPED)
     except OSError:
         files = record_files([CHECKOUT], problems, base=CHECKOUT.parent)
         place = digest_of(str(CHECKOUT))

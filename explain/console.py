@@ -110,9 +110,9 @@ def screen_width(otherwise: int = PIPE_WIDTH) -> int:
     with suppress(ValueError):
         if (columns := int(os.environ.get("COLUMNS", ""))) > 0:
             return columns
-    with suppress(OSError, ValueError, AttributeError):
-        if (columns := os.get_terminal_size(sys.__stdout__.fileno()).columns) > 0:
-            return columns
+    with suppress(OSError, ValueError):
+        if sys.__stdout__ is not None:
+            return os.get_terminal_size(sys.__stdout__.fileno()).columns or otherwise
     return otherwise
 
 

@@ -43,14 +43,14 @@ class Index:
     files: list[list[Any]]
     """One for each file instead: its key, how many records it gave, and its problems."""
 
-    def __init__(self, stored: Mapping[str, bytes] | None = None) -> None:
+    def __init__(self, stored: Mapping[str, memoryview] | None = None) -> None:
         """An empty index to be filled, or that of columns as `dump` gives them."""
-        self._stored = dict.fromkeys(COLUMNS, b"[]") if stored is None else stored
+        self._stored = dict.fromkeys(COLUMNS, memoryview(b"[]")) if stored is None else stored
 
     def __getattr__(self, name: str) -> Any:
         if name not in COLUMNS:
             raise AttributeError(name)
-        column = json.loads(self._stored[name])
+        column = json.loads(bytes(self._stored[name]))
         setattr(self, name, column)
         return column
 
@@ -111,17 +111,18 @@ def load_pack(content: bytes | memoryview) -> Pack | None:
     start = len(MAGIC) + 8
     if content[: len(MAGIC)] != MAGIC or len(content) < start:
         return None
+    whole = memoryview(content)
     end = start + int.from_bytes(content[len(MAGIC) : start], "big")
-    columns: dict[str, bytes] = {}
-    check = 0
+    columns: dict[str, memoryview] = {}
     try:
-        head = json.loads(bytes(content[start:end]))
+        head = json.loads(bytes(whole[start:end]))
+        begin = end
         for name in COLUMNS:
             start, end = end, end + head["columns"][name]
-            columns[name] = bytes(content[start:end])
-            check = zlib.crc32(columns[name], check)
-        pack = Pack(Index(columns), memoryview(content)[end:], head["problems"], head["key"], head["digest"])
-        sound = head["format"] == FORMAT and head["check"] == check and len(pack.body) == head["size"]
+            columns[name] = whole[start:end]
+        pack = Pack(Index(columns), whole[end:], head["problems"], head["key"], head["digest"])
+        sound = head["format"] == FORMAT and len(pack.body) == head["size"]
+        sound = sound and head["check"] == zlib.crc32(whole[begin:end])
     except (ValueError, KeyError, TypeError):
         return None
     return pack if sound else None

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-from explain.cache import prune_cached, read_cached, write_cached
+from explain.cache import prune_cached, read_unchecked, write_cached
 from explain.digest import digest_of
 from explain.owners import Owners
 
@@ -51,7 +51,7 @@ ANCHORS: tuple[bytes, ...] = (
 )
 """Literals that lead to errors whatever their text is, and to the launch context."""
 
-_FORMAT = "scan 1"
+_FORMAT = "scan 2"
 _CACHED = "scan-"
 _KEPT_DATABASES = 8
 
@@ -107,18 +107,19 @@ class HyperscanScanner:
         database = self._load(name) if key else None
         if database is None:
             database = self._compile(literals() if callable(literals) else literals)
-            if key and write_cached(name, self._hyperscan.dumpb(database)):
+            if key and write_cached(name, self._hyperscan.dumpb(database), check=False):
                 prune_cached(_CACHED, _KEPT_DATABASES)
         self._database: Any = database
         self._local = threading.local()
 
     def _load(self, name: str) -> Any:
         """The cached database; None where it is missing, damaged or from another machine."""
-        body = read_cached(name)
+        body = read_unchecked(name)
         if body is None:
             return None
         try:
-            database = self._hyperscan.loadb(bytes(body), self._hyperscan.HS_MODE_BLOCK)
+            # Hyperscan checks it.
+            database = self._hyperscan.loadb(body, self._hyperscan.HS_MODE_BLOCK)
             database.scratch = self._hyperscan.Scratch(database)
         except self._hyperscan.error:
             return None

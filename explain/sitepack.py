@@ -19,6 +19,7 @@ from typing import Any
 
 from explain.cache import read_cached, write_cached
 from explain.digest import digest_of
+from explain.mapped import mapped
 from explain.sitefacts import group, normalised
 from explain.sitereader import BLOCK, FORMAT, MAGIC, PackError, SitePack, bytes_of, place_key
 from explain.templates import literal_length
@@ -66,8 +67,8 @@ def build_pack(source_dir: Path) -> bytes:
             histories.update(_histories(path, content))
         elif path.name == "shapes.tsv":
             # Sorted by the message, so that those that start like a line are found at once.
-            rows = (line.partition("\t") for line in content.decode().split("\n") if line)
-            extra[path.stem] = "\n".join(sorted(f"{shape}\t{releases}" for releases, _, shape in rows)).encode()
+            shapes = (line.partition("\t") for line in content.decode().split("\n") if line)
+            extra[path.stem] = "\n".join(sorted(f"{shape}\t{releases}" for releases, _, shape in shapes)).encode()
         elif path.suffix == ".tsv":
             extra[path.stem] = content
         else:
@@ -145,8 +146,8 @@ def pack_entries(
         "lengths": bytes_of(lengths),
         "classes": bytes_of(array("H", (index[entry.get("class", "")] for entry in entries))),
         "kinds": bytes_of(array("H", (kinds.index(entry["kind"]) for entry in entries))),
-        "registry flags": _named(((normalised(row["flag"]), row) for row in registries.get("flags", ()))),
-        "registry environment": _named(((row["variable"], row) for row in registries.get("environment", ()))),
+        "registry flags": _named((normalised(row["flag"]), row) for row in registries.get("flags", ())),
+        "registry environment": _named((row["variable"], row) for row in registries.get("environment", ())),
         "registry fields": "\n".join(f"{row['field']}\t{row['releases']}" for row in fields).encode(),
         **{f"extra {name}": content for name, content in (extra or {}).items()},
     }
@@ -175,9 +176,9 @@ def pack_entries(
     header["histories"] = len(body)
     for packed in apart.values():
         body += packed
+    header["size"] = len(body)
     head = json.dumps(header, separators=(",", ":")).encode()
-    content = head + bytes(body)
-    return MAGIC + struct.pack("<II", len(head), zlib.crc32(content)) + content
+    return b"".join((MAGIC, struct.pack("<II", len(head), zlib.crc32(head)), head, body))
 
 
 def _lines(rows: Sequence[Mapping[str, Any]]) -> bytes:
@@ -210,7 +211,7 @@ def read_shipped_pack() -> SitePack:
     A damaged cached pack is built again; a damaged shipped one raises `PackError`.
     """
     if SHIPPED.is_file():
-        return SitePack(SHIPPED.read_bytes())
+        return SitePack(mapped(SHIPPED))
     if not (CHECKOUT / "releases.txt").is_file():
         return empty_pack()
     # The modules that make the pack count as well: a checkout's may change.

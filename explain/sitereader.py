@@ -17,6 +17,7 @@ MAGIC = b"sglang-explain sites\n"
 BLOCK = 128
 """Templates that are compressed together: fewer cost space, more cost time for one look-up."""
 EMPTY = b""
+DAMAGED = "a damaged site index"
 
 
 class PackError(ValueError):
@@ -47,17 +48,22 @@ class SitePack:
     """A packed index. Every look-up unpacks the section it needs, once."""
 
     def __init__(self, content: bytes | memoryview) -> None:
-        """Raises `PackError` where `content` is damaged, cut, or of another format."""
+        """Raises `PackError` where `content` is cut, or of another format; later, where a section that is asked for
+        is damaged."""
         start = len(MAGIC) + 8
         if content[: len(MAGIC)] != MAGIC or len(content) < start:
             raise PackError("not a site index")
         length, check = struct.unpack_from("<II", content, len(MAGIC))
-        if zlib.crc32(memoryview(content)[start:]) != check:
-            raise PackError("a damaged site index")
-        header = json.loads(bytes(content[start : start + length]))
+        # Each section has a check of its own: to look at all of them would be a good part of the start.
+        head = bytes(content[start : start + length])
+        if zlib.crc32(head) != check:
+            raise PackError(DAMAGED)
+        header = json.loads(head)
         self._body = memoryview(content)[start + length :]
         if header.get("format") != FORMAT:
             raise PackError(f"a site index of format {header.get('format')}, this program reads {FORMAT}")
+        if header["size"] != len(self._body):
+            raise PackError(DAMAGED)
         self.digest: str = header["digest"]
         self.versions: tuple[str, ...] = tuple(header["versions"])
         self.class_names: list[str] = header["class names"]
@@ -76,8 +82,13 @@ class SitePack:
         """The content of a section, empty where the index has none of that name."""
         if name not in self._sections:
             return EMPTY
-        start, length = self._sections[name]
-        return zlib.decompress(self._body[start : start + length])
+        return self._unpacked(*self._sections[name])
+
+    def _unpacked(self, start: int, length: int) -> bytes:
+        try:
+            return zlib.decompress(self._body[start : start + length])
+        except zlib.error:
+            raise PackError(DAMAGED) from None
 
     @cached_property
     def needles(self) -> list[str]:
@@ -115,7 +126,7 @@ class SitePack:
         if not found:
             return EMPTY
         start, length = map(int, found[0].split())
-        return zlib.decompress(self._body[self._apart + start :][:length])
+        return self._unpacked(self._apart + start, length)
 
     def class_of(self, number: int) -> str:
         return self.class_names[self._classes[number]]

@@ -187,13 +187,8 @@ def test_a_pack_survives_writing_and_reading(tmp_path: Path) -> None:
     pack = build_pack(record_files([path], []))
     again = load_pack(dump_pack(pack))
     assert again is not None
-    assert again.index == pack.index
-    assert (again.body, again.files, again.key, again.digest) == (
-        pack.body,
-        pack.files,
-        pack.key,
-        pack.digest,
-    )
+    assert again.index.dump() == pack.index.dump()
+    assert (again.body, again.key, again.digest) == (pack.body, pack.key, pack.digest)
     assert again.problems() == pack.problems() != []
 
 

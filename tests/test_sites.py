@@ -196,10 +196,16 @@ def test_a_damaged_pack_is_an_error(lamps: SiteIndex, tmp_path: Path) -> None:
     for broken in (b"", b"not a pack", MAGIC, content[:-1], content[: len(content) // 2]):
         with pytest.raises(PackError):
             SitePack(broken)
-    changed = bytearray(content)
-    changed[-5] ^= 1
+    head = bytearray(content)
+    head[len(MAGIC) + 20] ^= 1
     with pytest.raises(PackError):
-        SitePack(bytes(changed))
+        SitePack(bytes(head))
+    sections = bytearray(content)
+    for place in range(len(content) // 2, len(content)):
+        sections[place] ^= 1
+    pack = SitePack(bytes(sections))
+    with pytest.raises(PackError):
+        pack.entry(len(pack) - 1)
 
 
 def test_a_foreign_text_index_is_an_error_with_its_place(tmp_path: Path) -> None:
