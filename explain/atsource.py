@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from explain.model import Finding, Frame, LaunchContext, Report
 from explain.render import plain
 from explain.render.layout import NO_SOURCE, CodeLine, OwnSource
 from explain.roles import GENERIC
 from explain.sitesource import SourceLine, installed_release, installed_sglang, lines_around, read_source, source_around
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MOST_VALUES = 6
 

@@ -9,26 +9,25 @@ import contextlib
 import os
 import sys
 import zlib
-from pathlib import Path
 
 NAME = "sglang-explain"
 
 
-def cache_directory() -> Path:
+def cache_directory() -> str:
     """Where this system keeps a user's caches, whether the directory exists or not."""
+    # Strings here and in what else an ordinary run imports: `pathlib` takes longer to load than a log's first lines.
     if given := os.environ.get("XDG_CACHE_HOME"):
-        return Path(given) / NAME
+        return os.path.join(given, NAME)
+    home = os.path.expanduser("~")
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / NAME / "Cache"
-    try:
-        home = Path.home()
-    except RuntimeError:
+        return os.path.join(os.environ.get("LOCALAPPDATA") or home, NAME, "Cache")
+    if home == "~":  # nobody knows the user
         from tempfile import gettempdir
 
-        return Path(gettempdir()) / NAME
+        return os.path.join(gettempdir(), NAME)
     if sys.platform == "darwin":
-        return home / "Library" / "Caches" / NAME
-    return home / ".cache" / NAME
+        return os.path.join(home, "Library", "Caches", NAME)
+    return os.path.join(home, ".cache", NAME)
 
 
 def read_cached(name: str) -> memoryview | None:
@@ -63,14 +62,14 @@ def write_cached(name: str, content: bytes, *, check: bool = True) -> bool:
     directory = cache_directory()
     temporary = None
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        os.makedirs(directory, exist_ok=True)
         handle, temporary = mkstemp(prefix=f".{name}-", dir=directory)
         with os.fdopen(handle, "wb") as file:
             if check:
                 file.write(zlib.crc32(content).to_bytes(4, "big"))
             file.write(content)
-        os.replace(temporary, directory / name)
-        _remove_oldest(directory)
+        os.replace(temporary, os.path.join(directory, name))
+        _remove_oldest(directory, "", MOST_FILES)
     except OSError:
         if temporary is not None:
             with contextlib.suppress(OSError):
@@ -82,13 +81,17 @@ def write_cached(name: str, content: bytes, *, check: bool = True) -> bool:
 def prune_cached(prefix: str, keep: int) -> None:
     """Removes all but the `keep` newest files whose names start with `prefix`. Best effort."""
     with contextlib.suppress(OSError):
-        files = sorted(cache_directory().glob(f"{prefix}*"), key=lambda path: path.stat().st_mtime)
-        for path in files[:-keep]:
-            path.unlink(missing_ok=True)
+        _remove_oldest(cache_directory(), prefix, keep)
 
 
-def _remove_oldest(directory: Path) -> None:
+def _remove_oldest(directory: str, prefix: str, keep: int) -> None:
     """Keeps the directory from growing for ever: what was written longest ago goes first."""
-    files = [path for path in directory.iterdir() if path.is_file()]
-    for path in sorted(files, key=lambda path: path.stat().st_mtime)[:-MOST_FILES]:
-        path.unlink(missing_ok=True)
+    with os.scandir(directory) as entries:
+        files = [(entry.stat().st_mtime, entry.path) for entry in entries if _is_kept(entry, prefix)]
+    for _, path in sorted(files)[:-keep]:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+def _is_kept(entry: os.DirEntry[str], prefix: str) -> bool:
+    return entry.name.startswith(prefix) and entry.is_file()

@@ -7,11 +7,11 @@ beside it by way of the cache; both give the same catalogue. A user's records ar
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from explain.digest import digest_of
 from explain.mapped import mapped
@@ -20,9 +20,12 @@ from explain.pack import Index, Pack, cached_pack, load_pack
 from explain.pattern import Pattern
 from explain.recordfiles import record_files
 
-PACKAGE = Path(__file__).resolve().parent
-SHIPPED = PACKAGE / "_data" / "catalogue.pack"
-CHECKOUT = PACKAGE.parent / "patterns"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PACKAGE = os.path.dirname(os.path.realpath(__file__))
+SHIPPED = os.path.join(PACKAGE, "_data", "catalogue.pack")
+CHECKOUT = os.path.join(os.path.dirname(PACKAGE), "patterns")
 REMEMBERED_RECORDS = 4096
 
 
@@ -176,7 +179,9 @@ def shipped_pack(problems: list[Problem]) -> Pack:
     try:
         content = mapped(SHIPPED)
     except OSError:
-        files = record_files([CHECKOUT], problems, base=CHECKOUT.parent)
+        from pathlib import Path
+
+        files = record_files([Path(CHECKOUT)], problems, base=Path(CHECKOUT).parent)
         place = digest_of(str(CHECKOUT))
         return cached_pack(files, f"shipped-{place[:16]}.pack")
     pack = load_pack(content)

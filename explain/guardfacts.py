@@ -9,12 +9,16 @@ somebody asks. A checkout keeps the text, the wheel a compressed file.
 
 from __future__ import annotations
 
+import os
 import zlib
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-PACKAGE = Path(__file__).resolve().parent
-SHIPPED = PACKAGE / "_data" / "guards.z"
-CHECKOUT = PACKAGE.parent / "patterns" / "sites" / "guards"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PACKAGE = os.path.dirname(os.path.realpath(__file__))
+SHIPPED = os.path.join(PACKAGE, "_data", "guards.z")
+CHECKOUT = os.path.join(os.path.dirname(PACKAGE), "patterns", "sites", "guards")
 
 
 def conditions_at(file: str, line: int) -> tuple[str, ...]:
@@ -33,10 +37,14 @@ def conditions_at(file: str, line: int) -> tuple[str, ...]:
 
 def _text(file: str) -> str:
     try:
-        if SHIPPED.is_file():
-            return zlib.decompress(SHIPPED.read_bytes()).decode()
-        path = CHECKOUT / f"{part_of(file)}.tsv"
-        return path.read_text("utf-8") if path.is_file() else ""
+        if os.path.isfile(SHIPPED):
+            with open(SHIPPED, "rb") as shipped:
+                return zlib.decompress(shipped.read()).decode()
+        path = os.path.join(CHECKOUT, f"{part_of(file)}.tsv")
+        if not os.path.isfile(path):
+            return ""
+        with open(path, encoding="utf-8") as text:
+            return text.read()
     except (OSError, ValueError, zlib.error):
         return ""  # it only adds to what is told: without it the rest is told
 

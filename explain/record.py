@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from json import JSONDecodeError
-from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from explain.digest import digest_of
 from explain.fields import FieldReader, kind_of
 from explain.model import ROLES, Fit, NearMiss, Problem, Record, Role
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TITLE_LENGTH = 70
 

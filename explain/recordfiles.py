@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from explain.model import Problem, reason_of
 from explain.values import dataclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RECORD_SUFFIXES = (".json", ".jsonl", ".ndjson")
 GENERATED = "sites"

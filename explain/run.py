@@ -6,8 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from explain.catalogue import Catalogue
 from explain.console import (
@@ -26,6 +25,9 @@ from explain.render import safe
 from explain.render.layout import NO_SOURCE, OwnSource
 from explain.sites import SiteIndex
 from explain.sources import Input, open_sources
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SERIOUS = frozenset({"critical", "error"})
 

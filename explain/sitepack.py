@@ -7,6 +7,7 @@ so that what is not asked for is not read.
 from __future__ import annotations
 
 import json
+import os
 import struct
 import zlib
 from array import array
@@ -14,8 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import accumulate
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from explain.cache import read_cached, write_cached
 from explain.digest import digest_of
@@ -36,9 +36,14 @@ __all__ = [
     "shipped_pack",
 ]
 
-PACKAGE = Path(__file__).resolve().parent
-SHIPPED = PACKAGE / "_data" / "sites.pack"
-CHECKOUT = PACKAGE.parent / "patterns" / "sites"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PACKAGE = os.path.dirname(os.path.realpath(__file__))
+SHIPPED = os.path.join(PACKAGE, "_data", "sites.pack")
+CHECKOUT = os.path.join(os.path.dirname(PACKAGE), "patterns", "sites")
+SELDOM = ("block", "needles", "extra files")
+"""Sections that are compressed; nearly every run with a failure reads the others, and a wheel compresses them all."""
 MAKERS = ("sitepack.py", "sitereader.py", "siteneedles.py", "linehistory.py", "linetracks.py", "templates.py")
 
 
@@ -170,7 +175,7 @@ def pack_entries(
     }
     body = bytearray()
     for name, content in sections.items():
-        packed = zlib.compress(content, 9)
+        packed = zlib.compress(content, 9 if name.startswith(SELDOM) else 0)
         header["sections"][name] = [len(body), len(packed)]
         body += packed
     header["histories"] = len(body)
@@ -201,7 +206,7 @@ def shipped_pack() -> SitePack:
 
 
 @lru_cache(maxsize=2)
-def _read_once(shipped: Path, checkout: Path) -> SitePack:
+def _read_once(shipped: str, checkout: str) -> SitePack:
     return read_shipped_pack()
 
 
@@ -210,19 +215,22 @@ def read_shipped_pack() -> SitePack:
 
     A damaged cached pack is built again; a damaged shipped one raises `PackError`.
     """
-    if SHIPPED.is_file():
+    if os.path.isfile(SHIPPED):
         return SitePack(mapped(SHIPPED))
-    if not (CHECKOUT / "releases.txt").is_file():
+    from pathlib import Path
+
+    checkout = Path(CHECKOUT)
+    if not (checkout / "releases.txt").is_file():
         return empty_pack()
     # The modules that make the pack count as well: a checkout's may change.
-    makers = [PACKAGE / name for name in MAKERS]
-    files = [(path.name, path.stat()) for path in (*makers, *sorted(CHECKOUT.iterdir()))]
+    makers = [Path(PACKAGE, name) for name in MAKERS]
+    files = [(path.name, path.stat()) for path in (*makers, *sorted(checkout.iterdir()))]
     state = json.dumps([FORMAT, *([name, stat.st_size, stat.st_mtime_ns] for name, stat in files)])
     name = f"sites-{digest_of(state)[:16]}.pack"
     cached = read_cached(name)
     if cached is not None:
         with suppress(PackError):
             return SitePack(cached)
-    content = build_pack(CHECKOUT)
+    content = build_pack(checkout)
     write_cached(name, content)
     return SitePack(content)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from explain.model import SiteInfo
 from explain.templates import parsed
 from explain.values import dataclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 AROUND = 4
 PUBLIC = "https://github.com/sgl-project/sglang/blob"
@@ -31,6 +34,8 @@ def installed_sglang() -> Path | None:
         return None
     if spec is None or not spec.submodule_search_locations:
         return None
+    from pathlib import Path
+
     return Path(next(iter(spec.submodule_search_locations))).parent
 
 

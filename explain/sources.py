@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import codecs
 import errno
-import glob
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from io import FileIO
-from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from explain.cutting import BLOCK_BYTES, LineCutter
 from explain.decompress import DECOMPRESSION_ERRORS, Reader, decompressor
 from explain.model import Block, Problem, reason_of
 from explain.values import dataclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SNIFFED = 4096
 _JUDGED = 65_536
@@ -144,6 +145,8 @@ def _expand(path: str, problems: list[Problem]) -> list[str]:
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
+        import glob
+
         if glob.has_magic(path):
             if found := sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name)):
                 return found
@@ -156,6 +159,8 @@ def _expand(path: str, problems: list[Problem]) -> list[str]:
         return []
     if not stat.S_ISDIR(mode):
         return [path]
+    from pathlib import Path
+
     try:
         found = sorted(str(name) for name in Path(path).rglob("*") if looks_like_log(name))
     except OSError as error:

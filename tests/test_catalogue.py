@@ -274,7 +274,7 @@ def test_a_read_only_cache_is_left_alone(tmp_path: Path, own_cache: Path) -> Non
 
 
 def test_the_cache_is_all_or_nothing(own_cache: Path) -> None:
-    assert cache_directory() == own_cache
+    assert Path(cache_directory()) == own_cache
     assert write_cached("name", b"content")
     assert read_cached("name") == b"content"
     assert [path.name for path in own_cache.iterdir()] == ["name"]

@@ -258,7 +258,7 @@ def test_what_was_harvested_says_when_it_is_raised(
 
 
 def test_the_shipped_conditions_are_of_places_that_the_index_knows() -> None:
-    if not guardfacts.CHECKOUT.is_dir():
+    if not Path(guardfacts.CHECKOUT).is_dir():
         pytest.skip("none were harvested here")
     sites = matcher().sites
     assert sites is not None

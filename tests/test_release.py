@@ -23,9 +23,9 @@ FRAME = re.compile(r'File "?([^"\n]*?sglang/[^"\n]*?\.py)"?, line (\d+), in (\S+
 
 @pytest.fixture(scope="module")
 def shipped() -> SitePack:
-    if not (CHECKOUT / "releases.txt").is_file():
+    if not Path(CHECKOUT, "releases.txt").is_file():
         pytest.skip("no index was harvested here")
-    return SitePack(build_pack(CHECKOUT))
+    return SitePack(build_pack(Path(CHECKOUT)))
 
 
 def scheduler(shift: int, loads: bool = False) -> str:

@@ -58,9 +58,9 @@ def lamps(tmp_path: Path) -> SiteIndex:
 
 @pytest.fixture(scope="module")
 def shipped() -> SiteIndex:
-    if not (CHECKOUT / "releases.txt").is_file():
+    if not Path(CHECKOUT, "releases.txt").is_file():
         pytest.skip("no index was harvested here")
-    return SiteIndex(SitePack(build_pack(CHECKOUT)))
+    return SiteIndex(SitePack(build_pack(Path(CHECKOUT))))
 
 
 def confirmed(index: SiteIndex, exception: str | None, message: str) -> list[SiteInfo]:
@@ -278,7 +278,7 @@ def test_the_source_around_a_site(lamps: SiteIndex, tmp_path: Path) -> None:
 
 
 def test_the_shipped_index_is_small_and_quick(shipped: SiteIndex, tmp_path: Path) -> None:
-    content = build_pack(CHECKOUT)
+    content = build_pack(Path(CHECKOUT))
     assert len(content) <= 3_000_000
     path = tmp_path / "sites.pack"
     path.write_bytes(content)
@@ -300,7 +300,7 @@ def test_every_needle_is_safe_and_in_its_template(shipped: SiteIndex) -> None:
 
 def test_ids_are_unique_and_stable_in_the_text(shipped: SiteIndex) -> None:
     (pack,) = shipped.packs
-    lines = [line for path in sorted(CHECKOUT.glob("templates-*.jsonl")) for line in path.open()]
+    lines = [line for path in sorted(Path(CHECKOUT).glob("templates-*.jsonl")) for line in path.open()]
     ids = [re.match(r'\{"id":"([0-9a-f]{16})"', line) for line in lines]
     assert len({found[1] for found in ids if found}) == len(lines) == len(pack)
     for row in range(0, len(pack), 501):

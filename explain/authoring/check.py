@@ -15,7 +15,7 @@ from explain.authoring.checks import CHECKS
 from explain.catalogue import CHECKOUT
 from explain.model import Problem
 
-HEALTHY = CHECKOUT.parent / "tests" / "logs"
+HEALTHY = Path(CHECKOUT).parent / "tests" / "logs"
 """Logs named `healthy*` in here are those that no record of a failure may match."""
 
 
@@ -45,7 +45,7 @@ def check_book(book: Book, names: Sequence[str] = ()) -> list[Problem]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The checks without the rest of the program, for its own development."""
     parser = argparse.ArgumentParser(prog="check", description="Check records.")
-    parser.add_argument("paths", nargs="*", type=Path, default=[CHECKOUT])
+    parser.add_argument("paths", nargs="*", type=Path, default=[Path(CHECKOUT)])
     parser.add_argument("--only", action="append", default=[], choices=list(CHECKS), help="run this check")
     parser.add_argument("--healthy", action="append", default=[], type=Path, help="a further healthy log")
     options = parser.parse_args(arguments)

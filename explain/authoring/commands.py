@@ -21,7 +21,7 @@ def check_command(
     from explain.authoring.check import check_paths
     from explain.catalogue import CHECKOUT
 
-    if not paths and not CHECKOUT.is_dir():
+    if not paths and not Path(CHECKOUT).is_dir():
         raise UsageProblem("check: name files or folders of records; those of this installation are packed")
     for path in paths or ():
         if not Path(path).exists():
@@ -47,9 +47,9 @@ def new_command(
     from explain.catalogue import CHECKOUT
     from explain.sites import SiteIndex
 
-    if into is None and not CHECKOUT.is_dir():
+    if into is None and not Path(CHECKOUT).is_dir():
         raise UsageProblem("new: say where with --into FOLDER; the records of this installation are packed")
-    root = Path(into) if into is not None else CHECKOUT
+    root = Path(into) if into is not None else Path(CHECKOUT)
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageProblem(f"new: pipe in the failing line: sglang-explain new {name} < traceback.txt")
     try:
@@ -87,9 +87,9 @@ def harvest_command(
         raise UsageProblem(
             "harvest: name wheels or folders of SGLang releases; patterns/README.md says how to get them"
         )
-    if output is None and not CHECKOUT.is_dir():
+    if output is None and not Path(CHECKOUT).is_dir():
         raise UsageProblem("harvest: say where with --output FOLDER; this installation has no patterns/")
-    target = Path(output) if output is not None else CHECKOUT / "sites"
+    target = Path(output) if output is not None else Path(CHECKOUT, "sites")
     problems = harvest([Path(source) for source in sources], target)
     report_problems(problems)
     return FAILED if problems else 0

@@ -14,7 +14,7 @@ from explain.authoring.checks import CHECKS
 from explain.catalogue import CHECKOUT
 from explain.record import derive_id
 
-SHARED_HEALTHY = CHECKOUT.parents[1] / "shared" / "healthy_lines.txt"
+SHARED_HEALTHY = Path(CHECKOUT).parents[1] / "shared" / "healthy_lines.txt"
 
 MESSAGE = "The quokka pool of 12 hops overflowed"
 FRAME = '  File "/opt/quokka/burrow.py", line 3, in hop'
@@ -322,6 +322,6 @@ def test_every_check_has_a_promise() -> None:
 
 def test_the_shipped_catalogue_passes_every_check() -> None:
     healthy = [SHARED_HEALTHY] if SHARED_HEALTHY.is_file() else []
-    book, found = check_paths([CHECKOUT], healthy=healthy)
+    book, found = check_paths([Path(CHECKOUT)], healthy=healthy)
     assert len(book.chosen) >= 120
     assert not found, "\n".join(map(str, found[:200]))
