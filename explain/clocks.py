@@ -62,8 +62,8 @@ def _apart(first: Sequence[MemoryStep], other: Sequence[MemoryStep]) -> list[flo
 
 def shifted(time: str, seconds: float) -> str:
     """A printed time moved by `seconds`; as it is where it has no date."""
-    moment = read_time(time)
-    if moment is None or not seconds:
+    moment = read_time(time) if seconds else None
+    if moment is None:
         return time
     from datetime import timedelta
 

@@ -14,7 +14,8 @@ _TIME = expression(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?")
 
 def seconds_between(before: str | None, after: str | None) -> float | None:
     """Seconds from one printed time to another; None where one is missing or has no date."""
-    first, second = read_time(before), read_time(after)
+    first = read_time(before) if after else None
+    second = read_time(after) if first else None
     return (second - first).total_seconds() if first and second else None
 
 

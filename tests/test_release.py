@@ -7,14 +7,17 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from explain.authoring.harvest import harvest
 from explain.authoring.harvest_tree import version_key
 from explain.launch import find_server_args
-from explain.linehistory import decode, encode
+from explain.linehistory import Mark, decode, encode
+from explain.linetracks import distances, marks_of, packed
 from explain.model import Frame
 from explain.release import infer
-from explain.sitepack import CHECKOUT, SitePack, build_pack, empty_pack
+from explain.sitepack import CHECKOUT, PackError, SitePack, build_pack, empty_pack
 from tests.authoring.test_harvest import tree
 
 SHARED = Path(__file__).parents[2] / "shared"
@@ -114,6 +117,27 @@ def test_a_line_history_reads_what_it_wrote() -> None:
     assert read == contents
     with pytest.raises(ValueError):
         decode(["1\t=1abc", "2\tnot a change"])
+
+
+marks = st.dictionaries(st.integers(1, 60), st.sampled_from(["abc", "012", "0bc", "c01"]), max_size=12)
+
+
+@given(st.lists(marks, min_size=1, max_size=6), st.lists(st.tuples(st.integers(1, 70), st.just("abc")), max_size=2))
+def test_a_packed_history_tells_the_same(contents: list[dict[int, str]], wanted: list[Mark]) -> None:
+    wanted = [*wanted, (7, "012"), (30, "c01")]
+    history = [(str(number), sorted(content.items())) for number, content in enumerate(contents)]
+    content = packed(encode(history))
+    assert list(marks_of(content)) == [(releases, tuple(marks)) for releases, marks in history]
+    for (releases, away), (expected, marks) in zip(distances(content, wanted), history, strict=True):
+        nearest = [min((abs(at - line) for at, one in marks if one == digits), default=None) for line, digits in wanted]
+        assert (releases, away) == (expected, nearest)
+
+
+def test_a_damaged_history_is_named(tmp_path: Path) -> None:
+    (tmp_path / "releases.txt").write_text("1.0.0\n")
+    (tmp_path / "lines-srt.tsv").write_text("# sglang/srt/lamp.py\n1.0.0\tnot a change\n")
+    with pytest.raises(PackError, match=r"lines-srt\.tsv: sglang/srt/lamp\.py: no change"):
+        build_pack(tmp_path)
 
 
 @pytest.mark.parametrize("folder", ["cases", "real_logs"])

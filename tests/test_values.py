@@ -56,6 +56,21 @@ def test_construction_by_position_name_and_default() -> None:
             Lamp(**wrong)  # type: ignore[arg-type]
 
 
+def test_many_values_are_made_like_the_first_ones() -> None:
+    # Behind the first few a constructor of the class's own makes them.
+    for number in range(50):
+        assert Lamp(number).places == [] and Lamp(number, places=["hall"]) == Lamp(number, "desk", ["hall"])
+        assert Doubled(number).twice == 2 * number and Growing(parts=[number]).count == 0
+    for cls in (Lamp, Growing):
+        for arguments, named in (
+            ((1, "a", [], 4), {}),
+            ((1,), {"watts": 1, "count": 1}),
+            ((), {"later": "x", "watts": 1}),
+        ):
+            with pytest.raises(TypeError):
+                cls(*arguments, **named)  # type: ignore[arg-type]
+
+
 def test_frozen_values_do_not_change() -> None:
     for change in (lambda: setattr(Lamp(1), "watts", 2), lambda: delattr(Lamp(1), "watts")):
         with pytest.raises(dataclasses.FrozenInstanceError):

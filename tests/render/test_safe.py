@@ -113,6 +113,58 @@ def test_other_text_is_left_alone(text: str) -> None:
     assert safe.mask(text) == text
 
 
+WORDS = (
+    *(
+        "api_key=",
+        "API-KEY: ",
+        "passwd:",
+        "passphrase ",
+        "secret_access_key=",
+        "access_token",
+        "hf_token=",
+        "invalid_token",
+    ),
+    *("Authorization: ", "Bearer ", "https://", "@host/", "user:", "?", "&", "token=", "key=", "sig=", "--api-key "),
+    *(
+        "--token=",
+        "'token': ",
+        '"name": "HF_TOKEN", "value": ',
+        "FOO_KEY=",
+        "X_PAT: ",
+        "curl ",
+        " -u ",
+        " --user ",
+        "cookie: ",
+    ),
+    *("hf_", "ghp_", "sk-", "SG.", "AKIA", "eyJ", "npm_", "-----BEGIN RSA PRIVATE KEY-----", "acce\u017fs_token="),
+    *(
+        "\u212aey",
+        "author\u0131zation: ",
+        SECRET,
+        SECRET.upper(),
+        "'",
+        '"',
+        "\\",
+        " ",
+        ",",
+        "\n",
+        "model_path",
+        "None",
+        "模",
+    ),
+)
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=8).map("".join))
+def test_no_expression_is_left_out_that_would_mask_something(text: str) -> None:
+    every = text
+    for _, pattern in safe._TOKENS:
+        every = pattern.sub(rf"\1{safe.HIDDEN}", every)
+    for _, pattern in safe._VALUES:
+        every = pattern.sub(safe._hide, every)
+    assert safe.mask(text) == safe._ENVIRONMENT.sub(safe._hide_environment, every)
+
+
 def test_the_rest_of_the_line_survives() -> None:
     assert safe.mask("f(api_key='abcdef123', tp_size=8)") == "f(api_key='***', tp_size=8)"
     assert safe.mask('{\\"api_key\\": \\"abcdef123\\", \\"tp\\": 8}') == '{\\"api_key\\": \\"***\\", \\"tp\\": 8}'
@@ -153,6 +205,12 @@ def test_names_of_secrets(name: str, secret: bool) -> None:
 )
 def test_control_characters(text: str, shown: str) -> None:
     assert safe.clean(text) == shown
+
+
+def test_whatever_cannot_be_printed_is_shown() -> None:
+    assert not [
+        code for code in range(0x110000) if safe._UNPRINTABLE.match(chr(code)) and safe.clean(chr(code)) == chr(code)
+    ]
 
 
 @given(st.text(st.characters(max_codepoint=0x2100) | st.sampled_from("\x1b\x9b\x9d[]mK;?07\x07\\\u202e'\"=: ")))
