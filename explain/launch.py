@@ -8,7 +8,7 @@ Nothing here looks at lines that the reader would not read anyway.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -59,6 +59,8 @@ class LaunchReader:
         self.starts: list[Start] = []
         self.ready = 0
         """How often a server said that it is ready."""
+        self.begun = 0
+        """How many starts printed arguments, or were refused them."""
         self.signs: list[Sign] = []
         self.snapshots: dict[tuple[int, int], tuple[BatchLine, ...]] = {}
         """For the place of a failure: the batch lines before it; the first and the last places are kept."""
@@ -182,6 +184,12 @@ class LaunchReader:
         if commands:
             commands[-1] = (commands[-1][0], joined, commands[-1][2])
 
+    def named(self, source: int, key: str, ranks: Iterable[str]) -> None:
+        """Lines of a stream that were counted were told by these ranks."""
+        start = self._start((source, key))
+        for rank in ranks:
+            self._name(start, rank)
+
     def _name(self, start: Start, rank: str | None) -> None:
         # torch's own label of a process is no rank of SGLang's.
         if rank and not rank.startswith("rank") and len(start.ranks) < MAX_STREAMS:
@@ -224,6 +232,7 @@ class LaunchReader:
         if before is not None or (implicit is not None and (implicit.ended or implicit.ready)):
             number += 1
         self._counts[stream] = number
+        self.begun += 1
         start = self._add(Start(stream, place.line, place, number, args, refused))
         early = self._early.pop(stream[0], Early())
         start.command_place, start.command = early.command()

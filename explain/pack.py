@@ -17,7 +17,7 @@ from explain.model import Problem, Record
 from explain.recordfiles import RecordFile
 from explain.values import dataclass, field
 
-FORMAT = 4
+FORMAT = 5
 """To be raised when packing comes to other results for the same records."""
 MAGIC = b"sglang-explain catalogue\n"
 
@@ -35,6 +35,8 @@ class Index:
     caseless: list[bool] = field(default_factory=list)
     weights: list[int] = field(default_factory=list)
     """How many characters each pattern fixes."""
+    required: list[str] = field(default_factory=list)
+    """What any text that a pattern matches must hold, packed by `required.py`."""
     areas: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)

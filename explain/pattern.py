@@ -6,8 +6,11 @@ from functools import cached_property, lru_cache
 
 import regex
 
+from explain.required import Requirement, meets, read_requirement
+
 DEFAULT_TIMEOUT = 0.25
 FEW_TIMEOUTS = 16
+WITHOUT_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 SLOW_SHARE = 10
 """A pattern that was too slow more often, and on more than one of so many texts, is given up."""
 
@@ -21,10 +24,11 @@ class Pattern:
     `regex.error`; whoever loads records asks `compile_error` first.
     """
 
-    def __init__(self, text: str, weight: int | None = None) -> None:
-        """`weight` where it is known already: reading the pattern for it takes a while."""
+    def __init__(self, text: str, weight: int | None = None, required: str = "") -> None:
+        """`weight` and `required` where they are known already: reading the pattern for them takes a while."""
         self.text = text
         self._weight = weight
+        self._required = required
         self.timeouts = 0
         self._searches = 0
 
@@ -44,9 +48,23 @@ class Pattern:
             self._weight = parse(self.text).part.weight
         return self._weight
 
+    @cached_property
+    def _requirement(self) -> Requirement:
+        return read_requirement(self._required)
+
+    @cached_property
+    def _requirement_without_digits(self) -> Requirement:
+        return read_requirement(self._required.translate(WITHOUT_DIGITS))
+
+    def could_match(self, bare: str) -> bool:
+        """Whether a text might match that has digits somewhere in it, and is `bare` without them."""
+        return meets(bare, self._requirement_without_digits)
+
     def search(self, text: str, timeout: float = DEFAULT_TIMEOUT) -> regex.Match[str] | None:
         """The first match anywhere in the text, None without one or after `timeout` seconds."""
         if self.timeouts >= FEW_TIMEOUTS and self.timeouts * SLOW_SHARE > self._searches:
+            return None
+        if not meets(text, self._requirement):
             return None
         self._searches += 1
         try:
