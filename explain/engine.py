@@ -28,6 +28,7 @@ from explain.roles import role_of
 from explain.sources import InputError
 from explain.telling import worth_telling
 from explain.values import dataclass, field, replace
+from explain.wholes import whole_traceback
 from explain.windows import HEAD_BYTES, Here, RawLine, Window
 
 if TYPE_CHECKING:
@@ -188,6 +189,8 @@ class Explainer:
         if stream.head is not None or stream.partial:
             return None
         if here.data[here.position] != _SPACE:
+            if traceback := self._whole(stream, here):
+                return traceback
             if repeats is None:
                 return None
             return repeats.run(here) or self._several_plain(repeats, here)
@@ -202,6 +205,20 @@ class Explainer:
             return None
         taken = stream.assembler.inside_all(here.number, texts, len(whole))
         return (found.end(), len(texts)) if taken else None
+
+    def _whole(self, stream: Stream, here: Here) -> tuple[int, int] | None:
+        """Takes a traceback from its header to its end."""
+        found = whole_traceback(here.data, here.position)
+        if found is None or not stream.assembler.calm:
+            return None
+        prefix = read_prefix(found.texts[0])
+        if prefix is None or prefix.intruder or self.launch.wants(found.texts[0]) or self.launch.wants(found.exception):
+            return None
+        if stream.repeats is not None:
+            stream.repeats.end()
+        stream.bare = True
+        self._take(stream.assembler.whole(here.number, found.texts, prefix))
+        return found.end, len(found.texts)
 
     def _several_plain(self, repeats: Repeats, here: Here) -> tuple[int, int] | None:
         """Takes a server's own lines before the next spot that are surely nothing."""

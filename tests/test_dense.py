@@ -13,6 +13,7 @@ from explain.engine import Explainer, explain_sources
 from explain.model import Report
 from explain.repeats import Known, Repeats
 from explain.values import replace
+from explain.wholes import whole_traceback
 from explain.windows import Here, RawLine
 from tests.bench import inputs
 from tests.bench.__main__ import literals
@@ -146,3 +147,36 @@ def test_counted_batch_lines_say_all_that_read_ones_say() -> None:
         (one.rank, one.fields) for one in plain.context.batches
     ]
     assert set(plain.context.ranks) == set(carried.context.ranks) == {f"TP{rank}" for rank in range(8)}
+
+
+HEADER = "[2026-11-30 08:59:59 TP0] Scheduler hit an exception: Traceback (most recent call last):\n"
+FRAMES = '  File "/a/sglang/srt/x.py", line 3, in f\n    g("ü")\n    ~^^^^^\n  File "/a/sglang/srt/y.py", line 9, in g\n    h()\n'
+NEXT = "[2026-11-30 09:00:00] Goodbye\n"
+
+
+@pytest.mark.parametrize("blank", ["", "\n"])
+def test_a_traceback_is_taken_whole(blank: str) -> None:
+    whole = HEADER + FRAMES + "ValueError: it is 3\n" + blank
+    found = whole_traceback((NEXT + whole + NEXT).encode(), len(NEXT))
+    assert found is not None and found.exception == "ValueError: it is 3"
+    assert found.texts == whole[:-1].split("\n") and found.end == len((NEXT + whole).encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEADER + FRAMES + "ValueError: it is 3\n",  # whether more comes is not known
+        HEADER
+        + FRAMES
+        + "ValueError: it is 3\n\nDuring handling of the above exception, another exception occurred:\n"
+        + NEXT,
+        HEADER + FRAMES + "ValueError: it is 3\nand more of it\n" + NEXT,
+        HEADER + FRAMES + "ncclSystemError: Last error\n" + NEXT,  # stands inside NCCL's own messages
+        HEADER + FRAMES + NEXT,
+        HEADER + "ValueError: it is 3\n" + NEXT,
+        HEADER.replace("Scheduler", '{"log":"') + FRAMES + "ValueError: it is 3\n" + NEXT,
+        NEXT + HEADER + FRAMES + "ValueError: it is 3\n" + NEXT,
+    ],
+)
+def test_a_traceback_whose_end_or_start_is_not_sure_is_read_line_by_line(text: str) -> None:
+    assert whole_traceback(text.encode(), 0) is None
