@@ -77,6 +77,20 @@ def test_escapes_and_secrets_of_a_log_do_not_reach_the_terminal(tmp_path: Path) 
     assert b"\x1b" not in run.stdout and b"very-secret" not in run.stdout
 
 
+def test_on_a_narrow_terminal_lines_break_between_words(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown(columns: str) -> str:
+        monkeypatch.setenv("COLUMNS", columns)
+        assert run_guarded(["why", "kv-pool-no-memory-left", str(LOG)]) == 0
+        return capsysbinary.readouterr().out.decode()
+
+    narrow = shown("60")
+    assert all(len(line) <= 60 or " " not in line for line in narrow.splitlines())
+    for word in shown("100000").split():
+        assert word in narrow or len(word) > 50, word
+
+
 @pytest.mark.parametrize("name", ["no-such-record", "graph-capture"])
 def test_one_record_must_be_named(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_guarded(["why", name, str(LOG)]) == 2
