@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from explain.carriers import python_logging
 from explain.cli import run_guarded
 from explain.matcher import variants
+from explain.rawlines import carriers_of
 from explain.why import tell
 from explain.whynot import meeting, refusals
 from tests.helpers import Text, events_of, matcher
@@ -234,3 +236,12 @@ def test_the_words_agree_with_the_matcher() -> None:
                     refused += 1
                     assert met is None or against, (path.name, event.line, catalogue.record(number).slug)
     assert compared > 100 and refused > 20
+
+
+def test_carriers_are_named_as_the_reader_takes_them_off() -> None:
+    (raw, _), *_ = python_logging.SAMPLES
+    assert carriers_of([raw]) == ("python-logging",)
+    line = "[2026-11-30 08:00:00] RuntimeError: a"
+    assert carriers_of([f"\x1b[32msglang-1  | \x1b[0m{line}"]) == ("compose",)
+    assert carriers_of([f"2026-11-30T08:00:00.1Z stdout F (Actor pid=7) {line}"]) == ("cri", "ray")
+    assert carriers_of(["sglang-1  | a", line]) == ()
