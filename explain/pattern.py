@@ -77,21 +77,33 @@ class Pattern:
         """The longest beginning of one of the pattern's branches that still matches somewhere in the text.
 
         Its start and end in the pattern, counted in whole parts of the top level; (0, 0) where not even a
-        first part matches. For telling an author where a pattern stops to agree with a line.
+        first part matches. A part that may be empty is counted where it took characters, or where something
+        behind it agrees: alone it agrees with any text. For telling an author where a pattern stops to agree
+        with a line.
         """
         from explain.regexparts import parse
 
         best, failed = (0, 0), set()
-        for start, end in parse(self.text).steps:
+        steps = parse(self.text).steps
+        last = dict(steps)
+        branch, before, length = -1, 0, 0
+        for start, end in steps:
             if start in failed:
                 continue
+            if start != branch:
+                branch, before, length = start, start, 0
             try:
-                if regex.search(self.text[start:end], text, timeout=timeout) is None:
+                found = regex.search(self.text[start:end], text, timeout=timeout)
+                if found is None:
                     failed.add(start)
-                elif end - start > best[1] - best[0]:
-                    best = (start, end)
+                    continue
+                longer = len(found[0]) > length
+                asks = longer or regex.fullmatch(self.text[before:end], "", timeout=timeout) is None
             except (regex.error, TimeoutError):
                 continue
+            before, length = end, len(found[0])
+            if (asks or end == last[start]) and end - start > best[1] - best[0]:
+                best = (start, end)
         return best
 
     def matched_up_to(self, text: str, timeout: float = DEFAULT_TIMEOUT) -> int:

@@ -64,10 +64,11 @@ class Registry:
 
     def __init__(self, pack: SitePack) -> None:
         self._pack = pack
-        self._order = {version: number for number, version in enumerate(pack.versions)}
+        self.order: Mapping[str, int] = pack.order
+        """The number of each release."""
 
     def _releases(self, intervals: str) -> tuple[str, ...]:
-        return tuple(self._pack.versions[number] for number in release_numbers(intervals, self._order))
+        return tuple(self._pack.versions[number] for number in release_numbers(intervals, self.order))
 
     @cached_property
     def _flags(self) -> dict[str, list[dict[str, Any]]]:
@@ -85,7 +86,7 @@ class Registry:
     @cached_property
     def fields(self) -> dict[str, tuple[int, ...]]:
         """The server arguments, with the numbers of the releases that print them."""
-        return {row["field"]: release_numbers(row["releases"], self._order) for row in self._pack.registry("fields")}
+        return {row["field"]: release_numbers(row["releases"], self.order) for row in self._pack.registry("fields")}
 
     def flag_infos(self, flag: str) -> tuple[FlagInfo, ...]:
         """All flags of that spelling, the server's first."""
@@ -146,7 +147,7 @@ class Registry:
 
     def fields_of(self, version: str) -> tuple[str, ...]:
         """The server arguments that a release prints, sorted."""
-        number = self._order.get(version)
+        number = self.order.get(version)
         return tuple(sorted(name for name, releases in self.fields.items() if number in releases))
 
     def files(self) -> frozenset[str]:

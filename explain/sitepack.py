@@ -197,7 +197,9 @@ def read_shipped_pack() -> SitePack:
     if not (CHECKOUT / "releases.txt").is_file():
         return empty_pack()
     # The modules that make the pack count as well: a checkout's may change.
-    makers = [PACKAGE / name for name in ("sitepack.py", "sitereader.py", "siteneedles.py", "templates.py")]
+    makers = [
+        PACKAGE / name for name in ("sitepack.py", "sitereader.py", "siteneedles.py", "needles.py", "templates.py")
+    ]
     files = [(path.name, path.stat()) for path in (*makers, *sorted(CHECKOUT.iterdir()))]
     state = json.dumps([FORMAT, *([name, stat.st_size, stat.st_mtime_ns] for name, stat in files)])
     name = f"sites-{hashlib.sha256(state.encode()).hexdigest()[:16]}.pack"

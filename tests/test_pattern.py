@@ -177,6 +177,24 @@ def test_agreement_tells_how_far_a_pattern_goes() -> None:
     pattern = Pattern(r"^Rank \d+ of \d+ failed")
     start, end = pattern.agreement("Rank 3 of 8 is alive")
     assert pattern.text[start:end] == r"^Rank \d+ of \d+ "
-    assert pattern.matched_up_to("nothing alike") == 1
+    assert pattern.matched_up_to("nothing alike") == 0
     start, end = Pattern("first one|second (?:two|three) x").agreement("the second two y")
     assert (start, end) == (10, 31)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "agreed"),
+    [
+        (r"no memory\.(?: Please)? increase it", "no memory.", "no memory\\."),
+        (r"no memory\.(?: Please)? increase it", "no memory. Please lower it", "no memory\\.(?: Please)? "),
+        (r"no memory\.(?: Please)? increase it", "no memory. inform", "no memory\\.(?: Please)? in"),
+        (r"no memory\.(?: Please)?", "no memory. Try again", "no memory\\.(?: Please)?"),
+        (r"(?i)\[?\w*\]? ?out of memory", "out of space", "(?i)\\[?\\w*\\]? ?out of "),
+        (r"(?i)(?:CUDA )?out of memory", "all is well", ""),
+        (r"(?:no )*memory left\b now", "memory left then", r"(?:no )*memory left\b "),
+        (r"no (room|memory)(?: for \1)? left", "no room: full", "no (room|memory)"),
+    ],
+)
+def test_a_part_that_may_be_empty_is_no_agreement_by_itself(pattern: str, text: str, agreed: str) -> None:
+    start, end = Pattern(pattern).agreement(text)
+    assert pattern[start:end] == agreed

@@ -5,7 +5,10 @@ The facts of the shipped index were read from the releases themselves; `tests/te
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -395,3 +398,26 @@ def test_an_installed_release_that_the_index_knows_is_not_read(tmp_path, monkeyp
 
     assert not known("0.5.23")
     assert known("9.9.9")
+
+
+def test_the_literals_of_an_index_do_not_depend_on_the_order_of_sets() -> None:
+    code = """
+from random import Random
+from explain.siteneedles import choose
+for dice in map(Random, range(300)):
+    texts = ["topk kernels only support k <= 32: k={k:repr}"]
+    for word in ("kernels", "only", "support", "k", "topk"):
+        texts += [f"{word} {{x}}"] * dice.randrange(200)
+    print(choose(texts, [False] * len(texts), [])[0])
+"""
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            check=True,
+            cwd=Path(__file__).parents[1],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("0", "11", "24")
+    }
+    assert len(found) == 1

@@ -55,11 +55,10 @@ def same_release(pack: SitePack, tree: Tree) -> bool:
     if tree.version not in pack.versions:
         return False
     number = pack.versions.index(tree.version)
-    order = {version: position for position, version in enumerate(pack.versions)}
     texts = dict(tree.files)
     for name in WITNESSES:
         history = decode(pack.lines_of(name))
-        known = next((one for one in history if number in release_numbers(one.releases, order)), None)
+        known = next((one for one in history if number in release_numbers(one.releases, pack.order)), None)
         try:
             own = read_module(texts[name]).marks if name in texts else None
         except (SyntaxError, ValueError):
