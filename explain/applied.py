@@ -13,10 +13,11 @@ from typing import Any
 from explain.expressions import expression
 from explain.model import LaunchContext
 from explain.registry import FlagInfo, registry, releases_of
+from explain.relevance import FLAG, SENTENCE, UNJOINED
 
 _VERB = expression(r"\W*(?P<verb>[A-Za-z]+)")
-_FLAG = expression(r"(?<![\w-])(?P<flag>--[a-z][a-z0-9-]*[a-z0-9])(?:[ =](?P<value>[\w./-]+))?")
-_SENTENCE = expression(r"(?<=[a-z`)\d])[.;:](?:\s|$)")
+_FLAG = expression(rf"{UNJOINED}(?P<flag>{FLAG})(?:[ =](?P<value>[\w./-]+))?")
+_SENTENCE = expression(SENTENCE)
 _ADDS = frozenset(
     {"add", "set", "use", "pass", "enable", "specify", "choose", "give", "select", "start", "launch", "try", "serve"}
 )

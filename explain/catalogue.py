@@ -101,7 +101,9 @@ class Catalogue:
         if found is None:
             pack, row = self._rows[number]
             index = self._packs[pack].index
-            found = self._patterns.setdefault(number, Pattern(index.patterns[row], index.weights[row]))
+            found = self._patterns.setdefault(
+                number, Pattern(index.patterns[row], index.weights[row], index.required[row])
+            )
         return found
 
     def slow(self) -> list[Problem]:

@@ -168,7 +168,7 @@ def _release(wanted: Mapping[str, Any], version: str | None) -> bool | None:
     numbers = releases_of(version)
     if not numbers:
         return None
-    order = {name: number for number, name in enumerate(registry().versions)}
+    order = registry().order
     low = order.get(str(wanted.get("from", "")), 0)
     high = order.get(str(wanted.get("to", "")), len(order))
     inside = [low <= number <= high for number in numbers]

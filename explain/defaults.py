@@ -62,7 +62,7 @@ def _versions(version: str | None) -> set[str]:
 
 def _defaults(infos: list[FlagInfo], versions: set[str]) -> Iterator[Any]:
     """The defaults that the releases have."""
-    order = {name: number for number, name in enumerate(registry().versions)}
+    order = registry().order
     for info in infos:
         for span, default in info.defaults.items():
             for part in span.split(","):

@@ -8,10 +8,11 @@ Every rule leaves a reason in `Finding.why`.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Protocol
 
 from explain.bounds import slim
+from explain.counting import Again, time_of
 from explain.expressions import expression
 from explain.groups import ORDER_RULES, Group, finding_of, group_key, leads_of, role_beside, sort_key
 from explain.masked import promote_masked_imports
@@ -79,8 +80,7 @@ class Diagnosis:
         event = match.event
         self.events += 1
         role, why = role_of(match)
-        if event.time and _FULL_TIME.match(event.time):
-            self._clock[event.source] = event.time
+        self._tick(event.source, event.time)
         key = self._key(match, role)
         group = self._groups.get(key)
         if group is None:
@@ -90,7 +90,7 @@ class Diagnosis:
                     return role
                 self._groups.popitem(last=False)
             group = Group(_kept(match), role, why, self._order_of(event), tier_of(match))
-            group.life = self._life_of(event)
+            group.life = self._lives.number_of_start(event.source, event.key, event.line) if self._lives else 0
             self._groups[key] = group
         elif tells_more(match, group.match):
             group.match = _kept(match)
@@ -105,9 +105,6 @@ class Diagnosis:
 
     def _order_of(self, event: Event) -> tuple[str, int, int]:
         return (self._clock.get(event.source, ""), event.source, event.line)
-
-    def _life_of(self, event: Event) -> int:
-        return self._lives.number_of_start(event.source, event.key, event.line) if self._lives else 0
 
     def _key(self, match: Match, role: Role) -> object:
         """The finding an event belongs to: that of the same record whose captures do not say otherwise."""
@@ -128,23 +125,29 @@ class Diagnosis:
         role, _ = role_of(match)
         return group_key(match, role) if role != "cause" and match.record is not None else None
 
-    def count_again(self, key: object, source: int, line: int, time: str | None, ranks: Mapping[str, int]) -> None:
-        """Counts more events of a finding that `repeatable` named: for each rank ("" for none) how many.
-
-        `line` and `time` are those of the last one.
-        """
-        times = sum(ranks.values())
+    def count_again(self, key: object, again: Again) -> None:
+        """Counts more events of a finding that `repeatable` named."""
+        times = sum(again.ranks.values())
         self.events += times
         group = self._groups.get(key)
         if group is None:
             self.folded += times
             return
         group.count += times
-        group.last = Place(self._names[source], line, time)
-        for rank, more in ranks.items():
-            if rank and (rank in group.ranks or len(group.ranks) < MAX_RANKS):
-                group.ranks[rank] = group.ranks.get(rank, 0) + more
-        if time:
+        (first, begin), (last, end) = again.first, again.last
+        self._tick(again.source, time_of(begin))
+        self._reach(group, again.source, again.key, first)
+        self._tick(again.source, time := time_of(end))
+        group.last = Place(self._names[again.source], last, time)
+        group.last_line = (again.source, last)
+        for rank, count in again.ranks.items():
+            if rank:
+                if rank not in group.rank_times:
+                    _time_rank(group, rank, again.source, time_of(again.firsts[rank]))
+                _count_rank(group, rank, count)
+
+    def _tick(self, source: int, time: str | None) -> None:
+        if time and _FULL_TIME.match(time):
             self._clock[source] = time
 
     def _count(self, group: Group, event: Event) -> None:
@@ -152,18 +155,21 @@ class Diagnosis:
         place = Place(self._names[event.source], event.line, event.time)
         group.first = group.first or place
         group.last = place
-        group.last_key, group.last_line = event.key, (event.source, event.line)
-        life = self._life_of(event)
+        self._reach(group, event.source, event.key, event.line)
+        if event.rank:
+            _time_rank(group, event.rank, event.source, event.time)
+            _count_rank(group, event.rank, 1 + event.repeats)
+
+    def _reach(self, group: Group, source: int, key: str, line: int) -> None:
+        """The finding happened at a line, maybe in a later life of the server than before."""
+        group.last_key, group.last_line = key, (source, line)
+        life = self._lives.number_of_start(source, key, line) if self._lives else 0
         if len(group.lives) < MAX_LIVES:
             group.lives.add(life)
         if life > group.life:
             # What counts is the life it happened in last: there it is first or not.
-            group.life, group.order = life, self._order_of(event)
+            group.life, group.order = life, (self._clock.get(source, ""), source, line)
             group.rank_times.clear()
-        if event.rank and len(group.rank_times) < MAX_RANKS and _FULL_TIME.match(event.time or ""):
-            group.rank_times.setdefault(event.rank, (event.source, event.time or ""))
-        if event.rank and (event.rank in group.ranks or len(group.ranks) < MAX_RANKS):
-            group.ranks[event.rank] = group.ranks.get(event.rank, 0) + 1 + event.repeats
 
     # ------------------------------------------------------------------ the whole log
 
@@ -237,6 +243,16 @@ class Diagnosis:
                     group.role = "consequence"
                     group.why = "another exception of the same chain explains it"
                     group.caused_by = leader_key
+
+
+def _time_rank(group: Group, rank: str, source: int, time: str | None) -> None:
+    if len(group.rank_times) < MAX_RANKS and _FULL_TIME.match(time or ""):
+        group.rank_times.setdefault(rank, (source, time or ""))
+
+
+def _count_rank(group: Group, rank: str, times: int) -> None:
+    if rank in group.ranks or len(group.ranks) < MAX_RANKS:
+        group.ranks[rank] = group.ranks.get(rank, 0) + times
 
 
 def _kept(match: Match) -> Match:

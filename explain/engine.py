@@ -10,6 +10,7 @@ from explain import __version__
 from explain.advice import advice_without_cause
 from explain.ahead import scanned_ahead
 from explain.carriers import Carriers
+from explain.counting import counted
 from explain.diagnosis import Diagnosis
 from explain.entries import Entry, split
 from explain.events import Assembler
@@ -27,6 +28,7 @@ from explain.roles import role_of
 from explain.sources import InputError
 from explain.telling import worth_telling
 from explain.values import dataclass, field, replace
+from explain.wholes import whole_traceback
 from explain.windows import HEAD_BYTES, Here, RawLine, Window
 
 if TYPE_CHECKING:
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 OnEvent = Callable[[Event, Match, Role], None]
 _INSIDE = ('  File "', "    ")
 _INSIDE_RUN = expression(rb'(?:  (?:File "|  )[^\n\r]{0,4000}\n){4,40}')
-_TIME_WIDTH = len("2026-11-30 08:00:00")
 MOST_COMPARED = 3
 SHORTEST_TO_COMPARE = 16
 MAX_PARTIAL = 128
@@ -87,6 +88,8 @@ class Stream:
     bare: bool = False
     """Whether the last line came through no carrier."""
     head_offset: int = 0
+    starts: int = 0
+    """How many starts of servers had begun when it was looked last."""
     last_lines: LastLines = field(default_factory=LastLines)
 
     @property
@@ -98,22 +101,6 @@ class Stream:
         if self.repeats is not None and self.repeats.held is not None:
             waiting.append((self.repeats.held.offset, self.repeats.held.number))
         return min((*waiting, *self.assembler.begun), default=(self.window.bytes, self.window.next_line))
-
-
-@dataclass(slots=True)
-class _Again:
-    """Events of one finding that are counted together: how many behind each label of a stamp, and the last one."""
-
-    labels: dict[bytes, int] = field(default_factory=dict)
-    number: int = 0
-    last: bytes = b""
-
-    def ranks(self) -> dict[str, int]:
-        counts: dict[str, int] = {}
-        for label, times in self.labels.items():
-            rank = label.decode("utf-8", "replace").lstrip(".0123456789").strip()
-            counts[rank] = counts.get(rank, 0) + times
-        return counts
 
 
 class Explainer:
@@ -202,6 +189,8 @@ class Explainer:
         if stream.head is not None or stream.partial:
             return None
         if here.data[here.position] != _SPACE:
+            if traceback := self._whole(stream, here):
+                return traceback
             if repeats is None:
                 return None
             return repeats.run(here) or self._several_plain(repeats, here)
@@ -216,6 +205,20 @@ class Explainer:
             return None
         taken = stream.assembler.inside_all(here.number, texts, len(whole))
         return (found.end(), len(texts)) if taken else None
+
+    def _whole(self, stream: Stream, here: Here) -> tuple[int, int] | None:
+        """Takes a traceback from its header to its end."""
+        found = whole_traceback(here.data, here.position)
+        if found is None or not stream.assembler.calm:
+            return None
+        prefix = read_prefix(found.texts[0])
+        if prefix is None or prefix.intruder or self.launch.wants(found.texts[0]) or self.launch.wants(found.exception):
+            return None
+        if stream.repeats is not None:
+            stream.repeats.end()
+        stream.bare = True
+        self._take(stream.assembler.whole(here.number, found.texts, prefix))
+        return found.end, len(found.texts)
 
     def _several_plain(self, repeats: Repeats, here: Here) -> tuple[int, int] | None:
         """Takes a server's own lines before the next spot that are surely nothing."""
@@ -311,24 +314,34 @@ class Explainer:
             if "" in stream.assembler.open_keys:
                 self._take(stream.assembler.interrupt(""))
             return
-        told: dict[object, _Again] = {}
+        told: dict[tuple[object, str], list[Counted]] = {}
         before: Known | None = None
-        again: _Again | None = None
-        for known, number, data in lines:
+        alike: list[Counted] | None = None
+        for line in lines:
+            known = line[0]
             if known is not before:
                 if before is None or known.key != before.key:
                     self._take(stream.assembler.interrupt(known.key))
                 before = known
-                again = told.setdefault(known.finding, _Again()) if known.finding is not None else None
-            if known.serves:
-                self.launch.served(stream.number, known.key, number, data)
-            if again is not None:
-                label = data[20 : data.find(b"]", 20)] if data[:3] == b"[20" else stamp_of(data)[_TIME_WIDTH:]
-                again.labels[label] = again.labels.get(label, 0) + 1
-                again.number, again.last = number, data
-        for finding, one in sorted(told.items(), key=lambda item: item[1].number):
-            time = stamp_of(one.last)[:_TIME_WIDTH].decode("utf-8", "replace")
-            self._diagnosis.count_again(finding, stream.number, one.number, time or None, one.ranks())
+                tells = known.serves or known.finding is not None
+                alike = told.setdefault((known.finding, known.key), []) if tells else None
+            if alike is not None:
+                alike.append(line)
+                if known.serves:
+                    self._served(stream, known.key, line[1], line[2])
+        for (finding, key), found in sorted(told.items(), key=lambda item: item[1][-1][1]):
+            again = counted(found, stream.number, key)
+            self.launch.named(stream.number, key, again.ranks)
+            if finding is not None:
+                self._diagnosis.count_again(finding, again)
+
+    def _served(self, stream: Stream, key: str, number: int, data: bytes) -> None:
+        """Hands on a line that shows that requests are being served, without what a carrier put around it."""
+        if data[:3] == b"[20":
+            self.launch.served(stream.number, key, number, data)
+            return
+        for stripped in stream.carriers.strip(data.decode("utf-8", "replace")):
+            self.launch.served(stream.number, key, number, stripped.text, stripped.time)
 
     def _release_head(self, stream: Stream) -> None:
         """The head of a source is read at once: only then can wraps and a reversed order be seen."""
@@ -350,6 +363,10 @@ class Explainer:
             # Behind the events that this line closed: it may be what came after them.
             if self.launch.wants(text):
                 self.launch.read(one, self._names[stream.number], stream.number)
+                if stream.repeats is not None and stream.starts != self.launch.begun:
+                    # What a server says is read anew for each of its starts.
+                    stream.repeats.forget()
+                    stream.starts = self.launch.begun
 
     def _take(self, events: Iterator[Event]) -> None:
         for event in events:
@@ -439,10 +456,3 @@ class Explainer:
             folded=self._diagnosis.folded,
             problems=(*self.problems, *self._matcher.catalogue.slow()),
         )
-
-
-def stamp_of(data: bytes) -> bytes:
-    """What stands in the stamp of a line, wherever a carrier left it: time and ranks."""
-    stamp = data.find(b"[20")
-    end = data.find(b"]", stamp)
-    return data[stamp + 1 : end] if 0 <= stamp < end else b""

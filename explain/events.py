@@ -175,6 +175,19 @@ class Assembler:
         current.size += size
         return True
 
+    @property
+    def calm(self) -> bool:
+        """Whether no traceback waits for its rest behind the lines of another writer."""
+        return not self._suspended
+
+    def whole(self, number: int, texts: Sequence[str], prefix: Prefix) -> Iterator[Event]:
+        """Takes an entry of the bare stream that ends with its last line; to be asked only where all is `calm`."""
+        current = self._open.pop("", None)
+        if current is not None:
+            yield from self._close(current)
+        lines = enumerate((prefix.rest, *texts[1:]), number)
+        yield from split(Entry(self._source, prefix, "", prefix.time, 0, tuple(lines)))
+
     def interrupt(self, key: str) -> Iterator[Event]:
         """A message of this stream came and is not handed in: what is open ends, a traceback may go on."""
         current = self._open.pop(key, None)

@@ -8,7 +8,7 @@ Nothing here looks at lines that the reader would not read anyway.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -49,6 +49,8 @@ _COMMAND_LINES = 80
 MAX_COMMANDS = 64
 _IDENTITY = ("node_rank", "port", "disaggregation_mode", "base_gpu_id", "dp_rank")
 """Arguments in which servers that run side by side differ."""
+_BEGINNINGS = ("distributed", "weights_begin")
+"""Steps that no server takes again once it is ready."""
 _REQUEST_LOG = ("Receive: ", "Finish: ", "Receive OpenAI: ", '{"timestamp": "')
 
 
@@ -59,6 +61,8 @@ class LaunchReader:
         self.starts: list[Start] = []
         self.ready = 0
         """How often a server said that it is ready."""
+        self.begun = 0
+        """How many starts printed arguments, or were refused them."""
         self.signs: list[Sign] = []
         self.snapshots: dict[tuple[int, int], tuple[BatchLine, ...]] = {}
         """For the place of a failure: the batch lines before it; the first and the last places are kept."""
@@ -74,7 +78,7 @@ class LaunchReader:
         """A source is read from its first line, maybe anew: a rotated log counts its lines from 1 again."""
         for start in self.starts:
             if start.stream[0] == source:
-                start.line, start.ended = min(start.line, 1), min(start.ended, 1)
+                start.line, start.ended, start.rotated = min(start.line, 1), min(start.ended, 1), True
 
     # ------------------------------------------------------------------ lines
 
@@ -125,13 +129,17 @@ class LaunchReader:
             self._begin(stream, place, fields)
         elif READY in text:
             self.ready += 1
-            self._start(stream).ready = place
+            if start.rotated and self._is_over(start, stream):
+                start = self._anew(stream, place, {})
+            start.ready = place
         else:
             self._tell(stream, place, (prefix.rank if prefix else None) or "", text)
 
     def _tell(self, stream: Stream, place: Place, rank: str, text: str) -> None:
         start = self._start(stream)
         if step := memory_step(text):
+            if step.step in _BEGINNINGS and self._is_over(start, stream):
+                start = self._anew(stream, place, {})
             if len(start.steps) < MAX_STEPS:
                 start.steps.append(MemoryStep(step.step, rank, step.available, step.used, place))
             start.model_class = step.model_class or start.model_class
@@ -182,6 +190,12 @@ class LaunchReader:
         if commands:
             commands[-1] = (commands[-1][0], joined, commands[-1][2])
 
+    def named(self, source: int, key: str, ranks: Iterable[str]) -> None:
+        """Lines of a stream that were counted were told by these ranks."""
+        start = self._start((source, key))
+        for rank in ranks:
+            self._name(start, rank)
+
     def _name(self, start: Start, rank: str | None) -> None:
         # torch's own label of a process is no rank of SGLang's.
         if rank and not rank.startswith("rank") and len(start.ranks) < MAX_STREAMS:
@@ -211,23 +225,41 @@ class LaunchReader:
 
     def _begin(self, stream: Stream, place: Place, args: Mapping[str, Any], *, refused: bool = False) -> None:
         before = self._of_stream.get(stream)
-        implicit = self._of_source.get(stream[0])
         if before is not None and not refused:
             if before.args == args and not before.progressed:
                 return  # an embedded engine prints its arguments twice
-            beside = any(args.get(name) != before.args.get(name) for name in _IDENTITY)
-            if beside and not before.ended and not before.refused:
+            beside = before.args and any(args.get(name) != before.args.get(name) for name in _IDENTITY)
+            if beside and not before.ended:
                 number = self._counts.get(stream, 0)
                 self._add(Start(stream, place.line, place, number, args))
                 return
+        self._anew(stream, place, args, refused=refused)
+
+    def _anew(self, stream: Stream, place: Place, args: Mapping[str, Any], *, refused: bool = False) -> Start:
+        before = self._of_stream.get(stream)
+        implicit = self._of_source.get(stream[0])
         number = self._counts.get(stream, 0)
         if before is not None or (implicit is not None and (implicit.ended or implicit.ready)):
             number += 1
         self._counts[stream] = number
+        self.begun += 1
         start = self._add(Start(stream, place.line, place, number, args, refused))
         early = self._early.pop(stream[0], Early())
         start.command_place, start.command = early.command()
         start.attention_backend = early.backend
+        return start
+
+    def _is_over(self, start: Start, stream: Stream) -> bool:
+        """Whether a line that a server prints while it starts is of another one, whose arguments the log lacks.
+
+        Its stream had a server that was ready, or that went down before the file was rotated: the ranks of one
+        print apart. Of several side by side nothing is concluded.
+        """
+        if start.stream != stream or not (start.ready or (start.rotated and start.ended)):
+            return False
+        return not any(
+            one.line and one.stream == stream and one.number == start.number and one is not start for one in self.starts
+        )
 
     def number_of_start(self, source: int, key: str, line: int) -> int:
         """How many times the server of a stream had been started anew at a line."""

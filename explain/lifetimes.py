@@ -34,7 +34,9 @@ def start_of(launch: LaunchReader, seen: Seen) -> Start | None:
     """The start in which a finding happened; the stream's first one for a line before any."""
     home = launch.home(seen.source, seen.key)
     mine = [start for start in launch.starts if start.stream == home]
-    before = [start for start in mine if start.line <= seen.line]
+    # Lines of a rotated file say nothing of those of the next one: no start that came later.
+    number = launch.later_starts(seen.source, seen.key, seen.later)
+    before = [start for start in mine if start.line <= seen.line and start.number <= number]
     if before and (before[-1].line or len(mine) == 1 or before[-1].progressed):
         return before[-1]
     return next((start for start in mine if start.line), before[-1] if before else None)
@@ -55,7 +57,9 @@ def context_of(
     peers = _peers(launch, start)
     told = next((one for one in (start, *peers) if one.args), None)
     if told is None and not start.refused:
-        told = next((one for one in reversed(launch.starts) if one.args), None)
+        # Another log may have printed them; those of its stream are of the servers before or after it.
+        others = [one for one in launch.starts if not start.number or one.stream != start.stream]
+        told = next((one for one in reversed(others) if one.args), None)
     early = launch.early(start)
     place, command = start.command_place, start.command
     if command is None:

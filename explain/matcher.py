@@ -17,6 +17,7 @@ from explain.bounds import CAPTURE, within
 from explain.expressions import expression
 from explain.model import Event, Match, SiteInfo
 from explain.owners import Owners, cached_owners
+from explain.pattern import WITHOUT_DIGITS
 from explain.roles import GENERIC
 from explain.scanner import Scanner, build_scanner, scan_key, unique_literals
 from explain.values import dataclass, replace
@@ -33,7 +34,6 @@ _BRIEF = 256
 _NO_EVENT = Event("message", 0, 0, 0, None, None, None, "", "")
 _SCANNED = 64 * 1024
 _HEAD = 4
-_WITHOUT_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 _CLASS_AGREES = 12.0
 _FRAME_AGREES = 25.0
 _AT_START = 10.0
@@ -116,10 +116,14 @@ class Matcher:
     def digits_matter(self, event: Event) -> bool:
         """Whether another text with other digits in it might match something else.
 
-        True where a candidate's pattern names a digit, or where a literal with digits could appear.
+        True where a candidate's pattern names a digit and finds the rest of what it needs, or where a literal with
+        digits could appear.
         """
-        records, templates = self._candidates(event, variants(event))
-        if any(_names_digit(self.catalogue.pattern(number).text) for number in records):
+        texts = variants(event)
+        records, templates = self._candidates(event, texts)
+        bare = "\n".join((*texts, event.text, _folded(event.text))).translate(WITHOUT_DIGITS)
+        patterns = map(self.catalogue.pattern, records)
+        if any(_names_digit(pattern.text) and pattern.could_match(bare) for pattern in patterns):
             return True
         if self.sites is not None and any(_names_digit(self.sites.template(number)) for number in templates):
             return True
@@ -127,7 +131,7 @@ class Matcher:
 
     def digits_could_tell(self, text: str) -> bool:
         """Whether other digits in `text` might make one of our literals."""
-        bare = text.translate(_WITHOUT_DIGITS)
+        bare = text.translate(WITHOUT_DIGITS)
         short, long = self._digit_literals
         if any(literal in bare for literal in short):
             return True

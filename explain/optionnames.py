@@ -5,7 +5,7 @@ An option is a flag (`--tp-size`), a flag with a value (`--attention-backend fa4
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from explain.registry import FlagInfo, registry
@@ -31,7 +31,7 @@ _NUMBERED = (("--attn-dp-size", "--dp-size {} --enable-dp-attention"),)
 def releases_having(option: str, diffusion: bool) -> Releases | None:
     """The releases that have a flag, a flag with a value, or a variable; None for what none has."""
     known = registry()
-    order = {version: number for number, version in enumerate(known.versions)}
+    order = known.order
     if not option.startswith("-"):
         info = known.environment_info(option)
         return frozenset(order[version] for version in info.releases) if info else None
@@ -44,7 +44,7 @@ def releases_having(option: str, diffusion: bool) -> Releases | None:
     return having & _taking(infos, value, order) if value else having
 
 
-def _taking(infos: Sequence[FlagInfo], value: str, order: dict[str, int]) -> Releases:
+def _taking(infos: Sequence[FlagInfo], value: str, order: Mapping[str, int]) -> Releases:
     """The releases in which a flag may take a value: those that list it, and those that list none."""
     every = frozenset(order.values())
     for info in infos:

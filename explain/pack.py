@@ -18,7 +18,7 @@ from explain.model import Problem, Record
 from explain.recordfiles import RecordFile
 from explain.values import dataclass
 
-FORMAT = 5
+FORMAT = 6
 """To be raised when packing comes to other results for the same records."""
 MAGIC = b"sglang-explain catalogue\n"
 
@@ -36,6 +36,8 @@ class Index:
     caseless: list[bool]
     weights: list[int]
     """How many characters each pattern fixes."""
+    required: list[str]
+    """What any text that a pattern matches must hold, packed by `required.py`."""
     areas: list[str]
     sources: list[str]
     ends: list[int]

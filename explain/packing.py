@@ -17,6 +17,7 @@ from explain.pack import FORMAT, MAGIC, Index, Pack, files_key
 from explain.pattern import Pattern, compile_error
 from explain.record import read_records
 from explain.recordfiles import RecordFile
+from explain.required import requirement_of
 
 
 def add(index: Index, record: Record, end: int) -> None:
@@ -31,6 +32,7 @@ def add(index: Index, record: Record, end: int) -> None:
     index.has_needles.append(bool(found))
     index.caseless.append(any(needle.caseless for needle in found))
     index.weights.append(Pattern(record.pattern).weight)
+    index.required.append(requirement_of(record.pattern))
     index.areas.append(record.area)
     index.sources.append(record.source)
     index.ends.append(end)

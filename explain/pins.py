@@ -55,7 +55,7 @@ def pinned(name: str, releases: Sequence[int]) -> str | None:
 
 @lru_cache(maxsize=256)
 def _pin(name: str, release: int) -> str | None:
-    order = {version: number for number, version in enumerate(registry().versions)}
+    order = registry().order
     pin = None
     for row in PINS[name].split():
         version, _, asked = row.partition("=")

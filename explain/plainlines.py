@@ -11,12 +11,13 @@ from typing import NamedTuple
 from explain.expressions import expression
 from explain.tracebacks import is_exception_line
 
-_STAMP = rb"\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?: [A-Z]+\d+)*\] "
-_CHARACTERS = rb"[ !#-%'-Z\]^_a-~]"
+STAMP = rb"\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?: [A-Z]+\d+)*\] "
+CHARACTERS = rb"[ !#-%'-Z\]^_a-~]"
 """Printable ones without those of quoting, escaping and marking up."""
-_BARE = expression(_STAMP + rb"(?=[A-Za-z#]" + _CHARACTERS + rb"*\Z)")
-_EXCEPTION = expression(rb"[A-Za-z_][\w.]*(?:Error|Exception): " + _CHARACTERS + rb"*\Z")
-_SEVERAL = expression(rb"(?:" + _STAMP + rb"[A-Za-z#][\w.#/-]* " + _CHARACTERS + rb"*\n){2,40}")
+_BARE = expression(STAMP + rb"(?=[A-Za-z#]" + CHARACTERS + rb"*\Z)")
+EXCEPTION = rb"[A-Za-z_][\w.]*(?:Error|Exception): " + CHARACTERS + rb"*"
+_EXCEPTION = expression(EXCEPTION + rb"\Z")
+_SEVERAL = expression(rb"(?:" + STAMP + rb"[A-Za-z#][\w.#/-]* " + CHARACTERS + rb"*\n){2,40}")
 """Lines whose first word is surely no class of exceptions and no level."""
 _LEVELS = ("INFO", "WARNING", "ERROR", "CRITICAL", "DEBUG")
 _NEVER = (b"rror: ", b"hread ", b" pid=")

@@ -188,6 +188,7 @@ def why_command(
         )
         raise UsageProblem(f"{record}: {what}; name one record")
     from explain.render import safe
+    from explain.render.text import fold
     from explain.run import standard_input
     from explain.sites import SiteIndex
     from explain.sources import open_sources
@@ -201,5 +202,6 @@ def why_command(
     lines, report = tell(found[0], catalogue, SiteIndex.load(), inputs)
     late = [problem for problem in report.problems if problem not in problems]
     report_problems(late)
-    emit_text("".join(f"{safe.block(line)}\n" for line in lines))
+    width = screen_width(10_000)  # what is piped on is searched: there a line stays one
+    emit_text("".join(f"{row}\n" for line in lines for row in fold(safe.block(line), width)))
     return FAILED if problems or late else 0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from types import ModuleType
 
-from explain.carriers import CARRIERS, MAX_DEPTH
+from explain.carriers import Carriers, Strip, by_first
 from explain.carriers.memory import Memory
 from explain.engine import Readable
-from explain.model import Block
+from explain.model import Block, Stripped
 from explain.newlines import count_newlines
-from explain.prefixes import read_prefix
 from explain.values import dataclass, field
 
 KEPT_BLOCKS = 12
@@ -54,24 +54,37 @@ class Remembering:
         return found
 
 
+class _Named(Carriers):
+    """Takes carriers off as always and keeps their names."""
+
+    def __init__(self) -> None:
+        super().__init__(by_first(self._noting))
+        self.names: dict[int, str] = {}
+        """By the depth at which it was taken off, the name of a carrier."""
+        self._depth = 0
+
+    def _noting(self, carrier: ModuleType) -> Strip:
+        def strip(line: str, memory: Memory) -> list[Stripped] | None:
+            pieces: list[Stripped] | None = carrier.strip(line, memory)
+            if pieces is not None:
+                self.names = {depth: name for depth, name in self.names.items() if depth < self._depth}
+                self.names[self._depth] = carrier.NAME
+            return pieces
+
+        return strip
+
+    def _peel(
+        self, text: str, key: str, time: str | None, partial: bool, repeats: int, depth: int, found: list[Stripped]
+    ) -> None:
+        outer, self._depth = self._depth, depth
+        super()._peel(text, key, time, partial, repeats, depth, found)
+        self._depth = outer
+
+
 def carriers_of(lines: list[str]) -> tuple[str, ...]:
     """The names of the carriers that the last of the lines came through, the outermost first."""
-    memory = Memory()
-    names: tuple[str, ...] = ()
+    carriers = _Named()
     for line in lines:
-        memory.number += 1
-        names = _peeled(line, memory, 0)
-    return names
-
-
-def _peeled(text: str, memory: Memory, depth: int) -> tuple[str, ...]:
-    stamped = text[:3] == "[20" and read_prefix(text) is not None
-    if not text or depth >= MAX_DEPTH or stamped:
-        return ()
-    for carrier in CARRIERS:
-        if text[0] in carrier.STARTS and (pieces := carrier.strip(text, memory)) is not None:
-            inner: tuple[str, ...] = ()
-            for piece in pieces[:PRIMING]:
-                inner = _peeled(piece.text.split("\n")[0], memory, depth + 1) or inner
-            return (carrier.NAME, *inner)
-    return ()
+        carriers.names.clear()
+        carriers.strip(line)
+    return tuple(carriers.names.values())

@@ -20,11 +20,15 @@ class Unknown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A whole pattern. `steps`: for each part of its top level, where its branch starts and where it ends."""
+    """A whole pattern. `steps`: for each part of its top level, where its branch starts and where it ends.
+
+    `branches`: the alternatives of the top level.
+    """
 
     part: Part
     caseless: bool = False
     steps: tuple[tuple[int, int], ...] = ()
+    branches: tuple[Part, ...] = ()
 
 
 def parse(pattern: str) -> Parsed:
@@ -35,8 +39,8 @@ def parse(pattern: str) -> Parsed:
         if reader.position < len(pattern):
             raise Unknown("unbalanced parenthesis")
     except (Unknown, IndexError, ValueError, RecursionError):
-        return Parsed(ANYTHING, steps=((0, len(pattern)),))
-    return Parsed(with_choices(part), reader.caseless, tuple(reader.steps))
+        return Parsed(ANYTHING, steps=((0, len(pattern)),), branches=(ANYTHING,))
+    return Parsed(with_choices(part), reader.caseless, tuple(reader.steps), tuple(map(with_choices, reader.branches)))
 
 
 @dataclass(slots=True)
@@ -45,6 +49,7 @@ class _Reader:
     position: int = 0
     caseless: bool = False
     steps: list[tuple[int, int]] = field(default_factory=list)
+    branches: list[Part] = field(default_factory=list)
 
     def peek(self, text: str) -> bool:
         return self.pattern.startswith(text, self.position)
@@ -59,6 +64,8 @@ class _Reader:
         while self.peek("|"):
             self.position += 1
             branches.append(self.sequence(depth))
+        if depth == 0:
+            self.branches = branches
         return either(branches)
 
     def sequence(self, depth: int) -> Part:

@@ -64,10 +64,11 @@ class Registry:
 
     def __init__(self, pack: SitePack) -> None:
         self._pack = pack
-        self._order = {version: number for number, version in enumerate(pack.versions)}
+        self.order: Mapping[str, int] = pack.order
+        """The number of each release."""
 
     def _releases(self, intervals: str) -> tuple[str, ...]:
-        return tuple(self._pack.versions[number] for number in release_numbers(intervals, self._order))
+        return tuple(self._pack.versions[number] for number in release_numbers(intervals, self.order))
 
     @cached_property
     def _server_flags(self) -> list[dict[str, Any]]:
@@ -143,9 +144,9 @@ class Registry:
 
     def fields_of(self, version: str) -> tuple[str, ...]:
         """The server arguments that a release prints, sorted."""
-        number = self._order.get(version)
+        number = self.order.get(version)
         fields = self.fields.items()
-        return tuple(sorted(name for name, spans in fields if number in release_numbers(spans, self._order)))
+        return tuple(sorted(name for name, spans in fields if number in release_numbers(spans, self.order)))
 
     def files(self) -> frozenset[str]:
         """Every file of any release that holds a site."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from explain.agreement import sglang_path
 from explain.expressions import expression
 from explain.linehistory import Mark
 from explain.linetracks import distances
@@ -110,7 +111,7 @@ class Finder:
     def __init__(self, pack: SitePack) -> None:
         self._pack = pack
         self._versions = pack.versions
-        self._order = {version: number for number, version in enumerate(pack.versions)}
+        self._order = pack.order
         self.empty = not pack.versions
 
     def named(self, releases: Releases) -> str | None:
@@ -289,9 +290,3 @@ class Finder:
                 template = OPTIONAL_TAIL.sub("", template)
             found.setdefault(template[:START], []).append((template.replace("\\n", "\n"), numbers))
         return found
-
-
-def sglang_path(file: str) -> str | None:
-    path = file.replace("\\", "/")
-    place = path.rfind("/sglang/")
-    return path[place + 1 :] if place >= 0 else path if path.startswith("sglang/") else None

@@ -15,15 +15,16 @@ from typing import NamedTuple
 from explain.model import Record
 from explain.optionnames import Releases, other_names, releases_having
 from explain.registry import registry, releases_of
+from explain.relevance import FLAG, SENTENCE, UNJOINED, VARIABLE
 from explain.values import replace
 
 # Expressions are text here: `re` compiles and keeps them when a report first needs them.
 _NAME = (
-    r"(?<![\w-])(?P<flag>--[a-z][a-z0-9-]*[a-z0-9])(?![\w*-])(?:(?P<gap>[ =])(?P<value>[a-z0-9][\w./+-]*\b))?"
-    r"|\b(?P<variable>(?:SGLANG|SGL)_[A-Z0-9_]*[A-Z0-9])(?![\w*])"
+    rf"{UNJOINED}(?P<flag>{FLAG})(?![\w*-])(?:(?P<gap>[ =])(?P<value>[a-z0-9][\w./+-]*\b))?"
+    rf"|(?P<variable>{VARIABLE})(?![\w*])"
 )
 _BESIDE = (
-    r"(?P<outer>`?(?P<name>--[a-z][a-z0-9-]*[a-z0-9]|\b(?:SGLANG|SGL)_[A-Z0-9_]*[A-Z0-9])(?P<value>(?:[ =]\w+)?)`?)"
+    rf"(?P<outer>`?(?P<name>{FLAG}|{VARIABLE})(?P<value>(?:[ =]\w+)?)`?)"
     r" \((?P<inside>[^()]{1,120})\)"
 )
 """An option and, in brackets behind it, what other releases call it."""
@@ -31,7 +32,6 @@ _ONLY_WHEN = (
     r"0\.\d+\.\d+(?:\.post\d+)?|\b(?:from|on|also|since|before|after|until|up|to|in|and|later|newer|older|earlier|the|"
     r"only|name|releases?|or|with|called|was|is|now|then|there)\b|[\s`:;,.=+-]"
 )
-_SENTENCE = r"(?<=[a-z`)\d])[.;:](?:\s|$)"
 _RELEASE = r"\b0\.\d+\.\d+(?:\.post\d+)?"
 _UPGRADE = r"(?i)\W*upgrade\b"
 DIFFUSION = "diffusion"
@@ -116,7 +116,7 @@ def _one_name(found: re.Match[str], here: Releases, diffusion: bool) -> str:
 
 def _lead(text: str) -> int:
     """Where the first sentence ends; what stands in brackets belongs to it."""
-    for end in re.finditer(_SENTENCE, text):
+    for end in re.finditer(SENTENCE, text):
         if text.count("(", 0, end.start()) == text.count(")", 0, end.start()):
             return end.start()
     return len(text)

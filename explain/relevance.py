@@ -10,12 +10,19 @@ from collections.abc import Callable, Sequence
 
 from explain.expressions import expression
 
-_FLAG = expression(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])")
+# How a text names an option, and how its sentences end; for all that read advice.
+FLAG = r"--[a-z][a-z0-9-]*[a-z0-9]"
+VARIABLE = r"\b(?:SGLANG|SGL)_[A-Z0-9_]*[A-Z0-9]"
+UNJOINED = r"(?<![\w-])"
+"""Before an option: nothing that it would be the rest of."""
+SENTENCE = r"(?<=[a-z`)\d])[.;:](?:\s|$)"
+
+_FLAG = expression(rf"{UNJOINED}{FLAG}")
 _WARNINGS = ("Do not", "Never")
 _EVERYWHERE = frozenset({"model_path", "tp_size", "tp", "port", "host"})
 """What any launch command has."""
-_VALUED = expression(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])[ =](\d[\w.]*)")
-_FIELD = expression(r"(?<![\w-])([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\b")
+_VALUED = expression(rf"{UNJOINED}({FLAG})[ =](\d[\w.]*)")
+_FIELD = expression(rf"{UNJOINED}([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\b")
 
 
 def to_the_point(order: Sequence[int], text_of: Callable[[int], str], message: str) -> list[int]:
@@ -53,4 +60,4 @@ def _named(message: str) -> set[str]:
 
 
 def _flags(text: str) -> set[str]:
-    return {flag.replace("-", "_") for flag in _FLAG.findall(text)}
+    return {flag.lstrip("-").replace("-", "_") for flag in _FLAG.findall(text)}

@@ -12,7 +12,7 @@ from explain.values import dataclass
 from explain.windows import Here, RawLine
 
 _DIGITS = b"0123456789"
-_SEEN_BEFORE_DECIDING = 4
+_SEEN_BEFORE_DECIDING = 2
 MAX_SHAPES = 32_768
 _BEGINNINGS = (b"{", b"2")
 """How lines begin that cannot continue another one, besides a stamp: JSON and a carrier's time."""
@@ -130,6 +130,11 @@ class Repeats:
             return None
         self._seen[shape] = seen
         return shape if seen == _SEEN_BEFORE_DECIDING else None
+
+    def forget(self) -> None:
+        """Every shape is to be decided anew."""
+        self._known.clear()
+        self._seen.clear()
 
     def learn(self, shape: int, known: Known) -> None:
         self._known[shape] = known

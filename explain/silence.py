@@ -68,6 +68,9 @@ class Seen(NamedTuple):
     def time(self) -> str | None:
         return self.printed or self.carried
 
+    def place(self, source: str) -> Place:
+        return Place(source, self.number, self.time)
+
 
 def stall_of(
     tails: Mapping[int, LastLines], launch: LaunchReader, names: Sequence[str], version: str | None
@@ -110,13 +113,7 @@ def _serving(tail: LastLines, source: int, launch: LaunchReader, name: str, vers
     if because is None or not (because or queued):
         return None
     return Stall(
-        kind="serving",
-        seconds=seconds,
-        place=Place(name, last.number, last.time),
-        until=Place(name, until.number, until.time),
-        running=running,
-        queued=queued,
-        because=because,
+        "serving", seconds, last.place(name), until.place(name), running=running, queued=queued, because=because
     )
 
 
@@ -215,14 +212,8 @@ def _starting(tail: LastLines, start: Start, name: str) -> Stall | None:
     seconds = seconds_between(*_same_clock(seen, until)) if until else None
     if until is None or seconds is None or seconds < FEWEST_SECONDS_OF_START:
         return None
-    return Stall(
-        kind="starting",
-        seconds=seconds,
-        place=Place(name, seen.number, seen.time),
-        until=Place(name, until.number, until.time),
-        step=step or "the arguments were printed",
-        because=because,
-    )
+    step = step or "the arguments were printed"
+    return Stall("starting", seconds, seen.place(name), until.place(name), step=step, because=because)
 
 
 def _answered(text: str) -> bool:

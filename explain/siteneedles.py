@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from explain.expressions import expression
+from explain.needles import LONGEST_NEEDLE, windows
 from explain.ordinary import ORDINARY
 from explain.templates import literal_length, parsed
 
-LONGEST = 24
-"""Longer literals select no better, and are cut in two more often by a hard-wrapped line."""
 SHORTEST = 6
 TELLING = 2.0
 """A needle whose words together are less telling than this would fire on everything."""
@@ -68,22 +66,15 @@ def _best(runs: Iterable[str], weight: dict[str, float], ordinary: str, telling:
         for window in _windows(run):
             words = {word.lower() for word in WORD.findall(window)}
             # A word that the window cuts is as telling as a new one of its length.
-            score = sum(min(weight.get(word, 9.0), 9.0) * min(len(word), 6) / 6 for word in words)
+            # An exact sum: that of a set in its chance order is another one now and then, and so would the index be.
+            score = math.fsum(min(weight.get(word, 9.0), 9.0) * min(len(word), 6) / 6 for word in words)
             if score > telling and window not in ordinary:
                 best, telling = window, score
     return best
 
 
 def _windows(run: str) -> Iterable[str]:
-    """Pieces of a run that end between words, as long as they may be."""
-    if len(run) <= LONGEST:
-        yield run
-        return
-    yield run[-LONGEST:].strip()
-    starts = [0, *(found.start() + 1 for found in re.finditer(" ", run))]
-    for start in starts:
-        piece = run[start : start + LONGEST]
-        if start + LONGEST < len(run) and run[start + LONGEST] != " " and " " in piece:
-            piece = piece[: piece.rindex(" ")]
-        if len(piece) >= SHORTEST:
-            yield piece
+    """Pieces of a run: its end, which may begin within a word, and those of whole words."""
+    if len(run) > LONGEST_NEEDLE:
+        yield run[-LONGEST_NEEDLE:].strip()
+    yield from (piece for piece in windows(run) if len(piece) >= SHORTEST)

@@ -44,7 +44,10 @@ SHIPPED = os.path.join(PACKAGE, "_data", "sites.pack")
 CHECKOUT = os.path.join(os.path.dirname(PACKAGE), "patterns", "sites")
 SELDOM = ("block", "needles", "extra files")
 """Sections that are compressed; nearly every run with a failure reads the others, and a wheel compresses them all."""
-MAKERS = ("sitepack.py", "sitereader.py", "siteneedles.py", "linehistory.py", "linetracks.py", "templates.py")
+MAKERS = (
+    *("sitepack.py", "sitereader.py", "siteneedles.py", "needles.py", "linehistory.py", "linetracks.py"),
+    "templates.py",
+)
 
 
 def build_pack(source_dir: Path) -> bytes:

@@ -91,6 +91,11 @@ class SitePack:
             raise PackError(DAMAGED) from None
 
     @cached_property
+    def order(self) -> dict[str, int]:
+        """The number of each release."""
+        return {version: number for number, version in enumerate(self.versions)}
+
+    @cached_property
     def needles(self) -> list[str]:
         """One for each template, "" for none."""
         return self.section("needles").decode().split("\n") if self._count else []

@@ -211,8 +211,7 @@ class SiteIndex:
 
     def _places_of(self, number: int) -> tuple[SitePlace, ...]:
         pack, row = self._row(number)
-        order = {version: position for position, version in enumerate(pack.versions)}
-        return places(pack.entry(row), order)
+        return places(pack.entry(row), pack.order)
 
     def site(self, number: int, frames: Sequence[Frame] = (), version: str | None = None) -> SiteInfo:
         """The template at its best place: the one a frame names, else the release's, else the newest.

@@ -18,7 +18,8 @@ Stream = tuple[int, str]
 
 @dataclass(slots=True)
 class Start:
-    """One start of a server. `line` is that of its `server_args=` line, 0 for one before any of them."""
+    """One start of a server. `line` is that of its `server_args=` line, or of another one that shows that it is not
+    the server before; 0 for one before any of them."""
 
     stream: Stream
     line: int
@@ -31,6 +32,8 @@ class Start:
     ended: int = 0
     """The line that shows that the server went down, 0 where none does."""
     ended_time: str | None = None
+    rotated: bool = False
+    """The file it was read from was rotated since: `line` and `ended` are no lines of the new one."""
     ready: Place | None = None
     steps: list[MemoryStep] = field(default_factory=list)
     pools: list[Pool] = field(default_factory=list)

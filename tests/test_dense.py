@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import orjson
 import pytest
 
 from explain.engine import Explainer, explain_sources
 from explain.model import Report
 from explain.repeats import Known, Repeats
 from explain.values import replace
+from explain.wholes import whole_traceback
 from explain.windows import Here, RawLine
 from tests.bench import inputs
 from tests.bench.__main__ import literals
@@ -75,6 +77,9 @@ def test_lines_taken_at_once_tell_the_same(seed: int, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Explainer, "_plain", lambda self, raw: None)
     assert told(text, sizes) == fast
 
+    monkeypatch.setattr(Explainer, "_decide", lambda self, stream, raw: None)
+    assert told(text, sizes) == fast, "lines of known shapes were counted otherwise than they are read"
+
 
 def lines_of(text: bytes) -> Iterator[RawLine]:
     offset = 0
@@ -111,3 +116,67 @@ def test_a_run_takes_no_more_lines_than_are_read_for_certain() -> None:
     data = b"[2026-11-30 08:00:00] a pool is full: 1\n" * 50
     first = held(repeats, data)
     assert repeats.run(Here(data, len(first.data) + 1, 2, 0, 1, len(data), 7)) == (8 * (len(first.data) + 1), 7)
+
+
+STAMP = "[2026-11-30 08:{minute:02}:{second:02} TP{rank}] "
+BATCH = (
+    STAMP
+    + "Decode batch, #running-req: {rank}1, #token: 515131, token usage: 0.22, cuda graph: True, gen throughput (token/s): 4961.25, #queue-req: 6{rank}"
+)
+WARNING = STAMP + "Decode out of memory happened. #retracted_reqs: 1, #new_token_ratio: 0.1511 -> 0.1902"
+FAILURE = """[2026-11-30 08:59:59 TP0] Scheduler hit an exception: Traceback (most recent call last):
+  File "/a/sglang/srt/x.py", line 3, in f
+    g()
+ValueError: whatever it is"""
+
+
+def batches(wrap: Callable[[str], str]) -> Report:
+    """Of batch lines between warnings, so many that most are counted."""
+    kinds = [BATCH if n % 10 else WARNING for n in range(4000)]
+    lines = [kind.format(minute=n // 80, second=n % 60, rank=n % 8) for n, kind in enumerate(kinds)]
+    return told("\n".join(wrap(line) for line in [*lines, *FAILURE.split("\n")]) + "\n", [400_000])
+
+
+def test_counted_batch_lines_say_all_that_read_ones_say() -> None:
+    def in_docker(line: str) -> str:
+        return f'{{"log":{orjson.dumps(line + chr(10)).decode()},"stream":"stderr","time":"2026-11-30T08:00:00.123Z"}}'
+
+    plain, carried = batches(lambda line: line), batches(in_docker)
+    assert {one.fields["#queue-req"] for one in plain.context.batches} == {60, 61, 62, 63, 64, 65, 66, 67}
+    assert [(one.rank, one.fields) for one in carried.context.batches] == [
+        (one.rank, one.fields) for one in plain.context.batches
+    ]
+    assert set(plain.context.ranks) == set(carried.context.ranks) == {f"TP{rank}" for rank in range(8)}
+
+
+HEADER = "[2026-11-30 08:59:59 TP0] Scheduler hit an exception: Traceback (most recent call last):\n"
+FRAMES = '  File "/a/sglang/srt/x.py", line 3, in f\n    g("ü")\n    ~^^^^^\n  File "/a/sglang/srt/y.py", line 9, in g\n    h()\n'
+NEXT = "[2026-11-30 09:00:00] Goodbye\n"
+
+
+@pytest.mark.parametrize("blank", ["", "\n"])
+def test_a_traceback_is_taken_whole(blank: str) -> None:
+    whole = HEADER + FRAMES + "ValueError: it is 3\n" + blank
+    found = whole_traceback((NEXT + whole + NEXT).encode(), len(NEXT))
+    assert found is not None and found.exception == "ValueError: it is 3"
+    assert found.texts == whole[:-1].split("\n") and found.end == len((NEXT + whole).encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEADER + FRAMES + "ValueError: it is 3\n",  # whether more comes is not known
+        HEADER
+        + FRAMES
+        + "ValueError: it is 3\n\nDuring handling of the above exception, another exception occurred:\n"
+        + NEXT,
+        HEADER + FRAMES + "ValueError: it is 3\nand more of it\n" + NEXT,
+        HEADER + FRAMES + "ncclSystemError: Last error\n" + NEXT,  # stands inside NCCL's own messages
+        HEADER + FRAMES + NEXT,
+        HEADER + "ValueError: it is 3\n" + NEXT,
+        HEADER.replace("Scheduler", '{"log":"') + FRAMES + "ValueError: it is 3\n" + NEXT,
+        NEXT + HEADER + FRAMES + "ValueError: it is 3\n" + NEXT,
+    ],
+)
+def test_a_traceback_whose_end_or_start_is_not_sure_is_read_line_by_line(text: str) -> None:
+    assert whole_traceback(text.encode(), 0) is None

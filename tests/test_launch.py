@@ -286,3 +286,15 @@ def test_no_mixture_of_such_lines_fails(texts: list[str]) -> None:
     check_json_output(json_format.render(report))
     markdown.render(report, chosen=report.context.server_args)
     terminal.render(report, width=80, color=False)
+
+
+def test_a_restart_without_arguments_does_not_inherit_those_before() -> None:
+    first = Server("0.5.10", mem_fraction_static=0.91)
+    first.start()
+    again = Server("0.5.10", begin="2026-11-30 09:00:00")
+    again.distributed()
+    again.weights(70.0, 50.0)
+    again.exception("", [("sglang/srt/x.py", 1, "f", "raise ValueError()")], "ValueError: odd")
+    context = explain_text(first.text + again.text).context
+    assert not context.server_args and len(context.lifetimes) == 2
+    assert [step.available for step in context.memory if step.step == "weights_begin"] == [70.0]

@@ -12,6 +12,7 @@ from explain.announce import TerminalAnnouncer
 from explain.live import Live, News, Told
 from explain.model import Report
 from explain.render.text import TIMES
+from tests.contexts.servers import DECODE, DECODE_FRAMES, FORWARD_FRAMES, NO_POOL, POOL_FRAMES, Server
 from tests.helpers import explain_text, matcher, summary
 from tests.scoring import SHARED, cases
 
@@ -306,3 +307,92 @@ def test_what_earlier_runs_counted_is_counted_on_and_what_is_read_again_is_not()
     second.feed(0, 0, (FAILURE + ORDINARY).encode(), 0.0)
     ((kind, count),) = [(news.kind, news.finding.count) for news in second.news(0.2)]
     assert (kind, count) == ("again", 4)
+
+
+# ---------------------------------------------------------------------- rotation
+
+
+def server(begin: str, **args: object) -> Server:
+    return Server("0.5.10", begin=begin, **args)
+
+
+def first_log(*, failed: bool = False) -> str:
+    one = server("2026-11-30 08:00:00", model_path="org/first", mem_fraction_static=0.91)
+    one.start()
+    one.batches(3, running=4)
+    if failed:
+        one.exception("", DECODE_FRAMES, DECODE)
+        one.sigquit()
+    return one.text
+
+
+def next_log(*parts: str) -> str:
+    """The log of another server, `parts` of its start, that fails."""
+    one = server("2026-11-30 09:00:00", model_path="org/second", mem_fraction_static=0.42)
+    for part in parts:
+        if part == "arguments":
+            one.arguments()
+        elif part == "loads":
+            one.distributed()
+            one.weights(70.0, 50.0)
+            one.pool(1000, 20.0, 9.0)
+        else:
+            one.truth.pool_tokens = 1000
+            one.ready()
+    one.batches(3, running=2)
+    one.exception("", FORWARD_FRAMES, "RuntimeError: something new")
+    return one.text
+
+
+def rotated(*logs: str) -> Report:
+    one = live()
+    for generation, log in enumerate(logs):
+        one.feed(0, generation, log.encode(), float(generation))
+        list(one.news(float(generation)))
+    list(one.finish(10.0))
+    return one.report(0.0)
+
+
+@pytest.mark.parametrize("failed", [False, True])
+@pytest.mark.parametrize("parts", [("loads", "ready"), ("loads",), ("ready",)])
+def test_another_server_behind_a_rotation_does_not_inherit_arguments(parts: tuple[str, ...], failed: bool) -> None:
+    report = rotated(first_log(failed=failed), next_log(*parts))
+    assert report.findings[0].message == "something new"
+    assert not report.context.server_args and report.context.model is None
+    assert len(report.context.lifetimes) == 2
+    old = [finding.recovery for finding in report.findings if finding.message.startswith("Decode out of memory")]
+    assert [one and one.state for one in old] == ["restarted"] * failed
+
+
+def test_a_server_that_failed_to_start_before_the_rotation_is_not_the_next_one() -> None:
+    one = server("2026-11-30 08:00:00", model_path="org/first")
+    one.arguments()
+    one.weights(78.0, 2.0)
+    one.exception("", POOL_FRAMES, NO_POOL)
+    one.sigquit()
+    assert not rotated(one.text, next_log("loads")).context.server_args
+
+
+def test_the_same_server_keeps_its_arguments_over_a_rotation() -> None:
+    report = rotated(first_log(), next_log(), next_log())
+    assert report.findings[0].message == "something new"
+    assert report.context.server_args["model_path"] == "org/first"
+    assert report.context.server_args["mem_fraction_static"] == 0.91
+    assert len(report.context.lifetimes) == 1
+
+
+def test_a_start_that_a_rotation_cuts_in_two_is_one() -> None:
+    lines = first_log().splitlines(keepends=True)
+    for at in range(1, len(lines) - 9):
+        report = rotated("".join(lines[:at]), "".join(lines[at:]) + next_log())
+        assert report.context.server_args["model_path"] == "org/first", lines[at]
+        assert len(report.context.lifetimes) == 1, lines[at]
+
+
+def test_each_failure_is_told_with_the_arguments_of_its_own_server() -> None:
+    """Lines of a rotated log count from 1 again: that of the first failure lies behind the second start's."""
+    report = rotated(first_log(failed=True), next_log("arguments", "loads", "ready"))
+    assert report.context.server_args["model_path"] == "org/second"
+    only = rotated(first_log(failed=True), next_log("arguments", "loads", "ready").partition("Scheduler hit")[0])
+    assert only.findings[0].message.startswith("Decode out of memory")
+    assert only.context.server_args["model_path"] == "org/first"

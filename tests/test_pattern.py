@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explain.needles import LONGEST_NEEDLE, UNSAFE, Needle, needles, trap
-from explain.pattern import Pattern, compile_error
+from explain.pattern import WITHOUT_DIGITS, Pattern, compile_error
+from explain.required import requirement_of
 
 
 def texts(pattern: str) -> list[str]:
@@ -118,6 +119,35 @@ def test_whatever_a_pattern_matches_holds_one_of_its_needles(pair: tuple[str, st
         )
 
 
+@given(PATTERNS, PATTERNS, st.text(max_size=5))
+@settings(max_examples=400)
+def test_whatever_a_pattern_matches_holds_what_it_requires(
+    pair: tuple[str, str], other: tuple[str, str], around: str
+) -> None:
+    pattern = f"{pair[0]}|{other[0]}"
+    required = requirement_of(pattern)
+    for text in (pair[1], other[1], f"{around} {pair[1]}{other[1]}"):
+        if regex.search(pattern, text) is not None:
+            assert Pattern(pattern, 0, required).search(text) is not None, (pattern, text, required)
+            assert Pattern(pattern, 0, required).could_match(text.translate(WITHOUT_DIGITS)), (pattern, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "meeting", "missing"),
+    [
+        (r"^size (?P<n>\d+) exceeds limit", "size 7 exceeds limit", "size 7 exceeds budget"),
+        (r"foo=\d+ bar|needs (?:CUDA|SM90)", "needs SM90", "needs more than foo"),
+        (r"fp8_e4m3 is not supported", "fp8_e4m3 is not supported", "fp8_e5 is not"),
+    ],
+)
+def test_a_text_without_what_is_required_is_refused_unread(pattern: str, meeting: str, missing: str) -> None:
+    tried = Pattern(pattern, 0, requirement_of(pattern))
+    assert tried.search(missing) is None and "compiled" not in tried.__dict__
+    assert not tried.could_match(missing.translate(WITHOUT_DIGITS))
+    assert tried.search(meeting) is not None
+    assert tried.could_match(meeting.translate(WITHOUT_DIGITS))
+
+
 @given(st.text(alphabet="ab(){}[]|?*+\\^$.<>P:=!#i-1,", max_size=30))
 @settings(max_examples=400)
 def test_no_pattern_breaks_the_reader(pattern: str) -> None:
@@ -147,6 +177,24 @@ def test_agreement_tells_how_far_a_pattern_goes() -> None:
     pattern = Pattern(r"^Rank \d+ of \d+ failed")
     start, end = pattern.agreement("Rank 3 of 8 is alive")
     assert pattern.text[start:end] == r"^Rank \d+ of \d+ "
-    assert pattern.matched_up_to("nothing alike") == 1
+    assert pattern.matched_up_to("nothing alike") == 0
     start, end = Pattern("first one|second (?:two|three) x").agreement("the second two y")
     assert (start, end) == (10, 31)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "agreed"),
+    [
+        (r"no memory\.(?: Please)? increase it", "no memory.", "no memory\\."),
+        (r"no memory\.(?: Please)? increase it", "no memory. Please lower it", "no memory\\.(?: Please)? "),
+        (r"no memory\.(?: Please)? increase it", "no memory. inform", "no memory\\.(?: Please)? in"),
+        (r"no memory\.(?: Please)?", "no memory. Try again", "no memory\\.(?: Please)?"),
+        (r"(?i)\[?\w*\]? ?out of memory", "out of space", "(?i)\\[?\\w*\\]? ?out of "),
+        (r"(?i)(?:CUDA )?out of memory", "all is well", ""),
+        (r"(?:no )*memory left\b now", "memory left then", r"(?:no )*memory left\b "),
+        (r"no (room|memory)(?: for \1)? left", "no room: full", "no (room|memory)"),
+    ],
+)
+def test_a_part_that_may_be_empty_is_no_agreement_by_itself(pattern: str, text: str, agreed: str) -> None:
+    start, end = Pattern(pattern).agreement(text)
+    assert pattern[start:end] == agreed

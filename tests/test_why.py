@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from explain.carriers import python_logging
 from explain.cli import run_guarded
 from explain.matcher import variants
+from explain.rawlines import carriers_of
 from explain.why import tell
 from explain.whynot import meeting, refusals
 from tests.helpers import Text, events_of, matcher
@@ -75,6 +77,20 @@ def test_escapes_and_secrets_of_a_log_do_not_reach_the_terminal(tmp_path: Path) 
     )
     assert run.returncode == 0 and b"fires on 1 event," in run.stdout
     assert b"\x1b" not in run.stdout and b"very-secret" not in run.stdout
+
+
+def test_on_a_narrow_terminal_lines_break_between_words(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown(columns: str) -> str:
+        monkeypatch.setenv("COLUMNS", columns)
+        assert run_guarded(["why", "kv-pool-no-memory-left", str(LOG)]) == 0
+        return capsysbinary.readouterr().out.decode()
+
+    narrow = shown("60")
+    assert all(len(line) <= 60 or " " not in line for line in narrow.splitlines())
+    for word in shown("100000").split():
+        assert word in narrow or len(word) > 50, word
 
 
 @pytest.mark.parametrize("name", ["no-such-record", "graph-capture"])
@@ -220,3 +236,12 @@ def test_the_words_agree_with_the_matcher() -> None:
                     refused += 1
                     assert met is None or against, (path.name, event.line, catalogue.record(number).slug)
     assert compared > 100 and refused > 20
+
+
+def test_carriers_are_named_as_the_reader_takes_them_off() -> None:
+    (raw, _), *_ = python_logging.SAMPLES
+    assert carriers_of([raw]) == ("python-logging",)
+    line = "[2026-11-30 08:00:00] RuntimeError: a"
+    assert carriers_of([f"\x1b[32msglang-1  | \x1b[0m{line}"]) == ("compose",)
+    assert carriers_of([f"2026-11-30T08:00:00.1Z stdout F (Actor pid=7) {line}"]) == ("cri", "ray")
+    assert carriers_of(["sglang-1  | a", line]) == ()

@@ -55,11 +55,10 @@ def same_release(pack: SitePack, tree: Tree) -> bool:
     if tree.version not in pack.versions:
         return False
     number = pack.versions.index(tree.version)
-    order = {version: position for position, version in enumerate(pack.versions)}
     texts = dict(tree.files)
     for name in WITNESSES:
         history = marks_of(pack.history_of(name))
-        told = next((marks for releases, marks in history if number in release_numbers(releases, order)), None)
+        told = next((marks for releases, marks in history if number in release_numbers(releases, pack.order)), None)
         try:
             own = read_module(texts[name]).marks if name in texts else None
         except (SyntaxError, ValueError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from explain.templates import Part, Slot, joined
 
@@ -106,55 +106,49 @@ def trimmed(text: Text, how: str) -> Text:
     return joined(parts)
 
 
-def percent(text: Text, values: Iterable[ast.expr]) -> Text:
-    """The text with its `%` fields replaced by slots."""
-    remaining = iter(values)
+def with_slots(text: Text, field: re.Pattern[str], part_for: Callable[[re.Match[str]], Part]) -> Text:
+    """The text with what `part_for` makes of each field in its literals."""
     parts: list[Part] = []
     for part in text:
         if isinstance(part, Slot):
             parts.append(part)
             continue
         position = 0
-        for found in PERCENT.finditer(part):
-            parts.append(part[position : found.start()])
+        for found in field.finditer(part):
+            parts += (part[position : found.start()], part_for(found))
             position = found.end()
-            kind = found["type"]
-            if kind == "%":
-                parts.append("%")
-                continue
-            value = None if found["key"] else next(remaining, None)
-            name = found["key"] or slot_name(value)
-            parts.append(
-                Slot(
-                    name,
-                    {"d": "int", "i": "int", "r": "repr"}.get(kind, "float" if kind in "eEfFgG" else ""),
-                )
-            )
         parts.append(part[position:])
     return joined(parts)
+
+
+def percent(text: Text, values: Iterable[ast.expr]) -> Text:
+    """The text with its `%` fields replaced by slots."""
+    remaining = iter(values)
+
+    def part_for(found: re.Match[str]) -> Part:
+        kind = found["type"]
+        if kind == "%":
+            return "%"
+        name = found["key"] or slot_name(next(remaining, None))
+        return Slot(name, {"d": "int", "i": "int", "r": "repr"}.get(kind, "float" if kind in "eEfFgG" else ""))
+
+    return with_slots(text, PERCENT, part_for)
 
 
 def braces(text: Text, values: Sequence[ast.expr], keywords: Mapping[str, ast.expr]) -> Text:
     """The text with the fields of `str.format` replaced by slots."""
-    parts: list[Part] = []
     count = 0
-    for part in text:
-        if isinstance(part, Slot):
-            parts.append(part)
-            continue
-        position = 0
-        for found in FIELD.finditer(part):
-            parts.append(part[position : found.start()])
-            position = found.end()
-            name = found["field"]
-            if name is None:
-                parts.append(found.group()[0])
-                continue
-            key = re.split(r"[.\[]", name)[0]
-            index = int(key) if key.isdigit() else count
-            count += not key
-            value = keywords.get(key) or (values[index] if not key.isidentifier() and index < len(values) else None)
-            label = name if name.isidentifier() else slot_name(value)
-            parts.append(Slot(label, spec_type(found["spec"] or "", found["conversion"] or "")))
-        parts.append(part[position:])
-    return joined(parts)
+
+    def part_for(found: re.Match[str]) -> Part:
+        nonlocal count
+        name = found["field"]
+        if name is None:
+            return found.group()[0]
+        key = re.split(r"[.\[]", name)[0]
+        index = int(key) if key.isdigit() else count
+        count += not key
+        value = keywords.get(key) or (values[index] if not key.isidentifier() and index < len(values) else None)
+        label = name if name.isidentifier() else slot_name(value)
+        return Slot(label, spec_type(found["spec"] or "", found["conversion"] or ""))
+
+    return with_slots(text, FIELD, part_for)

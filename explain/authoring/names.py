@@ -28,7 +28,6 @@ class Names:
         self._pack = pack
         self._registry = Registry(pack)
         self.versions = pack.versions
-        self._order = {version: number for number, version in enumerate(pack.versions)}
 
     @classmethod
     def load(cls) -> Names:
@@ -43,7 +42,7 @@ class Names:
         return len(self.versions) - 1
 
     def number(self, version: str) -> int | None:
-        return self._order.get(version)
+        return self._pack.order.get(version)
 
     @cached_property
     def _flags(self) -> Mapping[str, Releases]:
@@ -58,7 +57,7 @@ class Names:
         found: dict[str, Releases] = {}
         for row in self._pack.registry("flags"):
             if not server or row["command"] == "server":
-                releases = frozenset(release_numbers(row["releases"], self._order))
+                releases = frozenset(release_numbers(row["releases"], self._pack.order))
                 for name in (row["flag"], *row.get("aliases", ())):
                     found[name] = found.get(name, NONE) | releases
         return found
@@ -80,7 +79,7 @@ class Names:
     @cached_property
     def _variables(self) -> Mapping[str, Releases]:
         rows = self._pack.registry("environment")
-        return {row["variable"]: frozenset(release_numbers(row["releases"], self._order)) for row in rows}
+        return {row["variable"]: frozenset(release_numbers(row["releases"], self._pack.order)) for row in rows}
 
     def variable(self, name: str) -> Releases:
         return self._variables.get(name, NONE)

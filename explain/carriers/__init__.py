@@ -7,7 +7,7 @@ carrier that is not sure leaves the line alone: a missed one costs less than a f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 
 from explain.carriers import (
@@ -72,22 +72,25 @@ MAX_LABELS = 4_096
 """Names of streams that are remembered of one source."""
 
 
-def _by_first() -> dict[str, tuple[Strip, ...]]:
+def by_first(strip_of: Callable[[ModuleType], Strip]) -> dict[str, tuple[Strip, ...]]:
+    """For each character what takes off the carriers whose lines can begin with it."""
     table: dict[str, list[Strip]] = {}
     for carrier in CARRIERS:
+        strip = strip_of(carrier)
         for character in carrier.STARTS:
-            table.setdefault(character, []).append(carrier.strip)
+            table.setdefault(character, []).append(strip)
     return {character: tuple(strips) for character, strips in table.items()}
 
 
-_BY_FIRST = _by_first()
+_BY_FIRST = by_first(lambda carrier: carrier.strip)
 
 
 class Carriers:
     """Takes carriers off the lines of one source, outermost first. Lines must come in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, by_first: Mapping[str, tuple[Strip, ...]] = _BY_FIRST) -> None:
         self._memory = Memory()
+        self._by_first = by_first
 
     def strip(self, line: str) -> list[Stripped]:
         """What `line` (without its line end) held: usually one line, several where one line carried more.
@@ -181,7 +184,7 @@ class Carriers:
             labels = after[:1] == " " and after[1:].isalpha()
             if labels or (after == "] " and text[22:23] not in "[{"):
                 return escaped.strip(text)
-        for strip in _BY_FIRST.get(first, ()):
+        for strip in self._by_first.get(first, ()):
             if (pieces := strip(text, self._memory)) is not None:
                 return pieces
         return escaped.strip(text)

@@ -29,7 +29,7 @@ def render_record(record: Record, related: Sequence[Record] = (), *, width: int,
         place += f":{record.line_number}"
     links = [*([record.github_url] if record.github_url else []), *record.references]
     parts = [
-        Part("Record", (f"{record.slug} ({record.id})", ", ".join(filter(None, facts)))),
+        Part("Record", (*wrap(f"{record.slug} ({record.id})", room), *wrap(", ".join(filter(None, facts)), room))),
         Part("Message", tuple(wrap(safe.block(record.error_message), room, split=True))),
         Part("Place", (safe.line(place),) if place else ()),
         prose("Meaning", record.documentation),
@@ -44,7 +44,7 @@ def render_record(record: Record, related: Sequence[Record] = (), *, width: int,
             loose=True,
         ),
         Part("See also", tuple(clip(f"{one.slug}: {one.title}", room) for one in related), loose=True),
-        Part("Tags", (", ".join(record.tags),) if record.tags else (), loose=True),
+        Part("Tags", tuple(wrap(", ".join(record.tags), room)), loose=True),
         Part("Source", tuple(safe.line(link) for link in links)),
     ]
     style = {"warning": "yellow", "info": "blue"}.get(record.severity, "red")
@@ -61,7 +61,7 @@ def render_record(record: Record, related: Sequence[Record] = (), *, width: int,
 def render_list(records: Sequence[Record], *, width: int, color: bool, by_area: bool) -> str:
     """Slug and title of each record, under the names of the areas with `by_area`.
 
-    On one line each where the terminal is wide enough for both; the slug is never cut, so that it can be
+    Beside each other where the terminal is wide enough for both; the slug is never cut, so that it can be
     copied.
     """
     painter = Painter(color)
@@ -76,10 +76,12 @@ def render_list(records: Sequence[Record], *, width: int, color: bool, by_area: 
         slug, title = safe.line(record.slug), safe.line(record.title)
         shown = f"{' ' * INDENT}{painter.paint(slug, 'cyan')}"
         if wide:
-            room = width - INDENT - column - 2
-            lines.append(f"{shown}{' ' * (column - text_width(slug) + 2)}{clip(title, room)}".rstrip())
+            first, *rest = wrap(title, width - INDENT - column - 2, split=True) or [""]
+            lines.append(f"{shown}{' ' * (column - text_width(slug) + 2)}{first}".rstrip())
+            lines += [f"{' ' * (INDENT + column + 2)}{line}" for line in rest]
         else:
-            lines += [shown, f"{' ' * (INDENT + 4)}{clip(title, width - INDENT - 4)}".rstrip()]
+            rest = wrap(title, width - INDENT - 4, split=True)
+            lines += [shown, *(f"{' ' * (INDENT + 4)}{line}" for line in rest)]
     return "\n".join([*lines, plural(len(records), "record")]) + "\n"
 
 

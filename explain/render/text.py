@@ -96,6 +96,29 @@ def wrap(text: str, width: int, *, split: bool = False) -> list[str]:
     return lines
 
 
+def fold(text: str, width: int) -> list[str]:
+    """The lines of `text`, those that are too long broken at white space, and all else as it is: unlike with `wrap`
+    blanks between words stay, as in a pattern or a quoted line they mean something.
+
+    A word is broken only where it is longer than a line. What goes on stands under the beginning of its line, or
+    of what follows a short label there (`pattern   …`).
+    """
+    lines: list[str] = []
+    for rest in text.split("\n"):
+        label = re.match(r" *(?:[a-z]{1,8} {2,})?", rest)
+        least = label.end() if label else 0
+        lead, hanging = "", " " * (least if least <= width // 2 else 0)
+        while text_width(rest) > width - len(lead) > 0:
+            room = width - len(lead)
+            end = take(rest, room + 1)[0].rfind(" ")
+            if end <= least:
+                end = len(_break(rest, room, "/,;=&|")[0])  # a backslash of a pattern belongs to what follows
+            lines.append(lead + rest[:end].rstrip(" "))
+            rest, lead, least = rest[end:].lstrip(" "), hanging, 0
+        lines.append(lead + rest)
+    return lines
+
+
 def _fill(words: list[str], indent: str, hanging: str, width: int, split: bool) -> list[str]:
     lines: list[str] = []
     current, used = "", 0
@@ -116,10 +139,10 @@ def _fill(words: list[str], indent: str, hanging: str, width: int, split: bool) 
     return lines
 
 
-def _break(word: str, room: int) -> tuple[str, str]:
+def _break(word: str, room: int, marks: str = "/\\,;=&|") -> tuple[str, str]:
     """A long word in two, broken behind a mark that ends a part of a path or a list where one is near."""
     piece, rest = take(word, room)
-    end = max(piece.rfind(mark) for mark in "/\\,;=&|") + 1
+    end = max(map(piece.rfind, marks)) + 1
     if rest and end > len(piece) - 24 and end > len(piece) // 2:
         return word[:end], word[end:]
     return piece, rest
