@@ -160,9 +160,13 @@ class SitePack:
     def _unpack_block(self, number: int) -> list[bytes]:
         return self.section(f"block {number}").split(b"\n")
 
+    def blocks(self) -> list[bytes]:
+        """Every template as a line of JSON, in order, so many in each block: for looking through the whole index."""
+        return [self.section(f"block {start // BLOCK}") for start in range(0, self._count, BLOCK)]
+
     def lines(self) -> list[bytes]:
-        """Every template as a line of JSON, in order: for looking through the whole index."""
-        return [line for start in range(0, self._count, BLOCK) for line in self._block(start // BLOCK)]
+        """The same line by line."""
+        return [line for block in self.blocks() for line in block.split(b"\n")]
 
     def _named(self, section: str, name: str) -> list[bytes]:
         """What stands behind a name in the lines of a section."""

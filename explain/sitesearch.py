@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -41,8 +41,8 @@ def nearest(pack: SitePack, message: str, limit: int) -> list[tuple[float, int]]
     weights: dict[str, float] = {}
     scores: Counter[int] = Counter()
     for word in words:
-        hits = re.finditer(re.escape(word.encode()), text)
-        found = {bisect_right(ends, hit.start()) for hit in itertools.islice(hits, COMMON)}
+        hits = (hit.start() for hit in re.finditer(re.escape(word.encode()), text))
+        found = {bisect_left(ends, hit) for hit in itertools.islice(hits, COMMON)}
         weights[word] = 0.1 + math.log((len(pack) + 1) / (1 + len(found)))
         if len(found) < COMMON // 2:
             for row in found:
@@ -61,9 +61,9 @@ def nearest(pack: SitePack, message: str, limit: int) -> list[tuple[float, int]]
 
 @lru_cache(maxsize=2)
 def _joined(pack: SitePack) -> tuple[bytes, list[int]]:
-    """All templates as one text, and where each ends."""
-    lines = pack.lines()
-    return b"\n".join(lines), list(itertools.accumulate(len(line) + 1 for line in lines))
+    """All templates as one text, a line each, and where each ends."""
+    text = b"\n".join(pack.blocks())
+    return text, [end.start() for end in re.finditer(b"\n", text)]
 
 
 def _likeness(text: str, weights: dict[str, float]) -> float:
