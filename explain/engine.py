@@ -43,7 +43,7 @@ SHORTEST_TO_COMPARE = 16
 MAX_PARTIAL = 128
 """Lines that wait for their rest at the same time, one a stream."""
 _SPACE = ord(" ")
-_NOTHING = Known(None, "")
+_NOTHING = Known(None, "", spotless=True)
 
 
 class Readable(Protocol):
@@ -230,6 +230,7 @@ class Explainer:
         if several > here.most:
             return None
         last = here.data[found.last : found.end - 1]
+        repeats.learn_again(here.data[here.position : found.end - 1], _NOTHING)
         repeats.hold(_NOTHING, RawLine(here.number + several - 1, last, False, here.offset + found.last, False))
         return found.end, several
 
@@ -246,7 +247,7 @@ class Explainer:
                 return
             shape = repeats.worth_deciding(raw)
             if not raw.spot and (known := self._plain(raw)):
-                if shape is not None and not self._matcher.digits_could_tell(raw.text):
+                if shape is not None:
                     repeats.learn(shape, known)
                 repeats.hold(known, raw)
                 return
