@@ -17,6 +17,9 @@ _SEEN_BEFORE_DECIDING = 2
 MAX_SHAPES = 32_768
 _BEGINNINGS = (b"{", b"2")
 """How lines begin that cannot continue another one, besides a stamp: JSON and a carrier's time."""
+_DENSE = 64
+"""Spots in a block from which on all its lines are split at once."""
+_NEAR = 8192
 LONGEST = 2048
 """Longer lines are read every time: they are rare, and their shape is as long as they are."""
 
@@ -80,19 +83,25 @@ class Repeats:
     def run(self, here: Here) -> tuple[int, int] | None:
         """Takes lines of known shapes at once; see `windows.Run`."""
         data, position, number, offset, before, ends, spot, most = here
-        if data is not self._block:
-            # Of the whole block: for its lines one by one it would take ten times as long.
-            self._block = data
-            self._shapes = data.translate(None, _DIGITS).split(b"\n")
-            self._lines = data.split(b"\n")
-        lines = self._lines[before : min(before + most, len(self._lines) - 1)]
+        if data is self._block or len(ends) >= _DENSE:
+            if data is not self._block:
+                # Of the whole block: for its lines one by one it would take ten times as long.
+                self._block = data
+                self._shapes = data.translate(None, _DIGITS).split(b"\n")
+                self._lines = data.split(b"\n")
+            lines = self._lines[before : min(before + most, len(self._lines) - 1)]
+            shapes = self._shapes[before : before + most]
+        else:
+            near = data[position : position + _NEAR]
+            shapes = near.translate(None, _DIGITS).split(b"\n")[:-1][:most]
+            lines = near.split(b"\n")[: len(shapes)]
         known_of = self._known.get
         taken: list[Counted] = []
         if self._held is not None:
             held, raw = self._held
             taken.append((held, raw.number, raw.data))
         waited = len(taken)
-        for line, shape in zip(lines, self._shapes[before : before + most], strict=False):
+        for line, shape in zip(lines, shapes, strict=False):
             known = known_of(hash(shape))
             if known is None or len(line) > LONGEST or (line[:3] != b"[20" and line[:1] not in _BEGINNINGS):
                 break
@@ -125,6 +134,11 @@ class Repeats:
     def held(self) -> RawLine | None:
         """The line that waits to be counted."""
         return self._held[1] if self._held else None
+
+    @property
+    def held_key(self) -> str:
+        """The stream of the line that waits."""
+        return self._held[0].key if self._held else ""
 
     def end(self) -> None:
         """Nothing continues the held line: it is whole."""

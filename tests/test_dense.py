@@ -118,6 +118,23 @@ def test_a_run_takes_no_more_lines_than_are_read_for_certain() -> None:
     assert repeats.run(Here(data, len(first.data) + 1, 2, 0, 1, [], 0, 7)) == (8 * (len(first.data) + 1), 7)
 
 
+@pytest.mark.parametrize("spots", [0, 200])
+def test_a_run_of_lines_without_a_literal_ends_where_one_stands(spots: int) -> None:
+    """Few spots or so many that the whole block is split."""
+    repeats = Repeats(lambda lines: None, lambda raw: None)
+    line = b"[2026-11-30 08:00:00] took %d ms\n"
+    data = line % 1 + line % 2 + line % 3 + line % 4
+    first, *others = lines_of(data)
+    shape = repeats.worth_deciding(first._replace(spot=False)) or repeats.worth_deciding(first._replace(spot=False))
+    assert shape is not None
+    repeats.learn(shape, Known(None, "", spotless=True))
+    assert not repeats.take(first) and repeats.take(first._replace(spot=False))
+    third = others[1].offset
+    ends = [third + 9, *range(len(data) + 1, len(data) + spots)]
+    assert repeats.run(Here(data, others[0].offset, 2, 0, 1, ends, 0, 40)) == (third, 1)
+    assert repeats.run(Here(data, third, 3, 0, 2, ends, 0, 40)) is None
+
+
 STAMP = "[2026-11-30 08:{minute:02}:{second:02} TP{rank}] "
 BATCH = (
     STAMP
