@@ -43,7 +43,7 @@ SHORTEST_TO_COMPARE = 16
 MAX_PARTIAL = 128
 """Lines that wait for their rest at the same time, one a stream."""
 _SPACE = ord(" ")
-_NOTHING = Known(None, "")
+_NOTHING = Known(None, "", spotless=True)
 
 
 class Readable(Protocol):
@@ -193,7 +193,10 @@ class Explainer:
                 return traceback
             if repeats is None:
                 return None
-            return repeats.run(here) or self._several_plain(repeats, here)
+            taken = repeats.run(here) or self._several_plain(repeats, here)
+            if taken is not None:
+                self._end_before_held(stream, repeats)
+            return taken
         if not stream.bare or (repeats is not None and repeats.held is not None):
             return None
         found = _INSIDE_RUN.match(here.data, here.position)
@@ -203,8 +206,8 @@ class Explainer:
         texts = whole.split("\n")
         if len(texts) > here.most:
             return None
-        taken = stream.assembler.inside_all(here.number, texts, len(whole))
-        return (found.end(), len(texts)) if taken else None
+        inside = stream.assembler.inside_all(here.number, texts, len(whole))
+        return (found.end(), len(texts)) if inside else None
 
     def _whole(self, stream: Stream, here: Here) -> tuple[int, int] | None:
         """Takes a traceback from its header to its end."""
@@ -230,6 +233,7 @@ class Explainer:
         if several > here.most:
             return None
         last = here.data[found.last : found.end - 1]
+        repeats.learn_again(here.data[here.position : found.end - 1], _NOTHING)
         repeats.hold(_NOTHING, RawLine(here.number + several - 1, last, False, here.offset + found.last, False))
         return found.end, several
 
@@ -243,16 +247,23 @@ class Explainer:
             self._take(stream.assembler.gap())
         if repeats is not None and stream.head is None and not stream.partial:
             if repeats.take(raw):
+                self._end_before_held(stream, repeats)
                 return
             shape = repeats.worth_deciding(raw)
             if not raw.spot and (known := self._plain(raw)):
-                if shape is not None and not self._matcher.digits_could_tell(raw.text):
+                if shape is not None:
                     repeats.learn(shape, known)
                 repeats.hold(known, raw)
+                self._end_before_held(stream, repeats)
                 return
             if shape is not None and (known := self._decide(stream, raw)):
                 repeats.learn(shape, known)
         self._read_line(stream, raw)
+
+    def _end_before_held(self, stream: Stream, repeats: Repeats) -> None:
+        """Whatever a line that waits turns out to be, what is open in its stream ends with it, and is told now."""
+        if repeats.held_key in stream.assembler.open_keys:
+            self._take(stream.assembler.interrupt(repeats.held_key))
 
     def _read_line(self, stream: Stream, raw: RawLine) -> None:
         if stream.head is not None:

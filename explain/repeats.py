@@ -6,6 +6,7 @@ digits said once, it says again, as long as no digit mattered: no candidate's pa
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from explain.values import dataclass
@@ -16,6 +17,9 @@ _SEEN_BEFORE_DECIDING = 2
 MAX_SHAPES = 32_768
 _BEGINNINGS = (b"{", b"2")
 """How lines begin that cannot continue another one, besides a stamp: JSON and a carrier's time."""
+_DENSE = 64
+"""Spots in a block from which on all its lines are split at once."""
+_NEAR = 8192
 LONGEST = 2048
 """Longer lines are read every time: they are rare, and their shape is as long as they are."""
 
@@ -24,13 +28,15 @@ LONGEST = 2048
 class Known:
     """What lines of one shape are: `finding` is the one they belong to, None for nothing to tell.
 
-    `key` is their stream, which holds no digit and so is the same for all of them.
+    `key` is their stream, which holds no digit and so is the same for all of them. `spotless`: only those are meant
+    in which none of our literals ends, whatever their digits.
     """
 
     finding: object | None
     key: str
     serves: bool = False
     """Whether they show that requests are being served."""
+    spotless: bool = False
 
 
 Counted = tuple[Known, int, bytes]
@@ -64,7 +70,7 @@ class Repeats:
         if not begins or len(data) > LONGEST:
             return False
         known = self._known.get(hash(data.translate(None, _DIGITS)))
-        if known is None:
+        if known is None or (known.spotless and raw.spot):
             return False
         self._held = (known, raw)
         return True
@@ -76,31 +82,45 @@ class Repeats:
 
     def run(self, here: Here) -> tuple[int, int] | None:
         """Takes lines of known shapes at once; see `windows.Run`."""
-        if self._held is None:
-            return None
-        data, position, number, offset, before, _, most = here
-        if data is not self._block:
-            # Of the whole block: for its lines one by one it would take ten times as long.
-            self._block = data
-            self._shapes = data.translate(None, _DIGITS).split(b"\n")
-            self._lines = data.split(b"\n")
-        lines = self._lines[before : min(before + most, len(self._lines) - 1)]
+        data, position, number, offset, before, ends, spot, most = here
+        if data is self._block or len(ends) >= _DENSE:
+            if data is not self._block:
+                # Of the whole block: for its lines one by one it would take ten times as long.
+                self._block = data
+                self._shapes = data.translate(None, _DIGITS).split(b"\n")
+                self._lines = data.split(b"\n")
+            lines = self._lines[before : min(before + most, len(self._lines) - 1)]
+            shapes = self._shapes[before : before + most]
+        else:
+            near = data[position : position + _NEAR]
+            shapes = near.translate(None, _DIGITS).split(b"\n")[:-1][:most]
+            lines = near.split(b"\n")[: len(shapes)]
         known_of = self._known.get
-        first = self._held[1]
-        taken: list[Counted] = [(self._held[0], first.number, first.data)]
-        for line, shape in zip(lines, self._shapes[before : before + most], strict=False):
+        taken: list[Counted] = []
+        if self._held is not None:
+            held, raw = self._held
+            taken.append((held, raw.number, raw.data))
+        waited = len(taken)
+        for line, shape in zip(lines, shapes, strict=False):
             known = known_of(hash(shape))
-            if known is None or len(line) > LONGEST or not _begins_entry(line):
+            if known is None or len(line) > LONGEST or (line[:3] != b"[20" and line[:1] not in _BEGINNINGS):
                 break
+            after = position + len(line) + 1
+            if known.spotless:
+                spot = bisect_right(ends, position, spot)
+                if spot < len(ends) and ends[spot] < after:
+                    break
             taken.append((known, number, line))
-            position += len(line) + 1
+            position = after
             number += 1
-        if len(taken) == 1:
+        if len(taken) == waited:
             return None
+        more = len(taken) - waited
         known, number, line = taken.pop()
         self._held = (known, RawLine(number, line, False, offset + position - len(line) - 1))
-        self._count(taken)
-        return position, len(taken)  # the held line counts, the one that was held before does not
+        if taken:
+            self._count(taken)
+        return position, more
 
     def _release(self, *, whole: bool) -> None:
         if self._held is not None:
@@ -114,6 +134,11 @@ class Repeats:
     def held(self) -> RawLine | None:
         """The line that waits to be counted."""
         return self._held[1] if self._held else None
+
+    @property
+    def held_key(self) -> str:
+        """The stream of the line that waits."""
+        return self._held[0].key if self._held else ""
 
     def end(self) -> None:
         """Nothing continues the held line: it is whole."""
@@ -130,6 +155,15 @@ class Repeats:
             return None
         self._seen[shape] = seen
         return shape if seen == _SEEN_BEFORE_DECIDING else None
+
+    def learn_again(self, lines: bytes, known: Known) -> None:
+        """Learns those of several lines whose shape was seen before."""
+        for line in lines.translate(None, _DIGITS).split(b"\n"):
+            shape = hash(line)
+            if shape in self._seen:
+                self._known.setdefault(shape, known)
+            elif len(self._seen) < MAX_SHAPES:
+                self._seen[shape] = 1
 
     def forget(self) -> None:
         """Every shape is to be decided anew."""

@@ -68,8 +68,12 @@ def _sets(part: Part) -> list[Choice]:
         and min(map(len, choice), default=0) >= _SHORTEST
         and not any(_SEPARATORS & set(literal) for literal in choice)
     }
-    telling = [one for one in usable if not any(other != one and _implies(other, one) for other in usable)]
-    return sorted(telling, key=lambda choice: (-min(map(len, choice)), sorted(choice)))[:_MOST_SETS]
+    ordered = sorted(usable, key=lambda choice: (len(choice), -min(map(len, choice)), sorted(choice)))
+    telling: list[Choice] = []
+    for one in ordered:
+        if not any(_implies(other, one) for other in telling):
+            telling = [other for other in telling if not _implies(one, other)] + [one]
+    return telling[:_MOST_SETS]
 
 
 def _implies(one: Choice, other: Choice) -> bool:

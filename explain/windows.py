@@ -48,8 +48,8 @@ class RawLine(NamedTuple):
 class Here(NamedTuple):
     """The read position in a block: the line at `position` has the `number`; `before` lines of the block came before.
 
-    `offset` is that of `data` in its source, `spot` the end of the next spot, the end of the data without one. So
-    many lines as `most` are read for certain.
+    `offset` is that of `data` in its source, `ends` are the rising end offsets of its spots, `following` numbers the
+    first one behind `position`. So many lines as `most` are read for certain.
     """
 
     data: bytes
@@ -57,8 +57,14 @@ class Here(NamedTuple):
     number: int
     offset: int
     before: int
-    spot: int
+    ends: Sequence[int]
+    following: int
     most: int
+
+    @property
+    def spot(self) -> int:
+        """Where the next spot ends, the end of the data without one."""
+        return self.ends[self.following] if self.following < len(self.ends) else len(self.data)
 
 
 Run = Callable[[Here], "tuple[int, int] | None"]
@@ -118,9 +124,8 @@ class Window:
                 self._after = 1
                 continue
             if self._after > 0 and run is not None and not self._gap:
-                next_spot = ends[spot] if spot < len(ends) else length
                 before = self._number - first
-                taken = run(Here(data, position, self._number, block.offset, before, next_spot, self._after))
+                taken = run(Here(data, position, self._number, block.offset, before, ends, spot, self._after))
                 if taken is not None:
                     position, lines = taken
                     self._number += lines

@@ -106,16 +106,33 @@ def test_a_run_ends_at_the_first_line_of_an_unknown_shape_and_holds_the_last_of_
     data += b"[2026-11-30 08:00:07] something else\n"
     first = held(repeats, data)
     start = len(first.data) + 1
-    assert repeats.run(Here(data, start, 2, 0, 1, len(data), 40)) == (data.index(b"[2026-11-30 08:00:07"), 5)
+    assert repeats.run(Here(data, start, 2, 0, 1, [], 0, 40)) == (data.index(b"[2026-11-30 08:00:07"), 5)
     assert counted == [1, 2, 3, 4, 5] and repeats.held is not None and repeats.held.number == 6
-    assert repeats.run(Here(data, data.index(b"[2026-11-30 08:00:07"), 7, 0, 6, len(data), 40)) is None
+    assert repeats.run(Here(data, data.index(b"[2026-11-30 08:00:07"), 7, 0, 6, [], 0, 40)) is None
 
 
 def test_a_run_takes_no_more_lines_than_are_read_for_certain() -> None:
     repeats = Repeats(lambda lines: None, lambda raw: None)
     data = b"[2026-11-30 08:00:00] a pool is full: 1\n" * 50
     first = held(repeats, data)
-    assert repeats.run(Here(data, len(first.data) + 1, 2, 0, 1, len(data), 7)) == (8 * (len(first.data) + 1), 7)
+    assert repeats.run(Here(data, len(first.data) + 1, 2, 0, 1, [], 0, 7)) == (8 * (len(first.data) + 1), 7)
+
+
+@pytest.mark.parametrize("spots", [0, 200])
+def test_a_run_of_lines_without_a_literal_ends_where_one_stands(spots: int) -> None:
+    """Few spots or so many that the whole block is split."""
+    repeats = Repeats(lambda lines: None, lambda raw: None)
+    line = b"[2026-11-30 08:00:00] took %d ms\n"
+    data = line % 1 + line % 2 + line % 3 + line % 4
+    first, *others = lines_of(data)
+    shape = repeats.worth_deciding(first._replace(spot=False)) or repeats.worth_deciding(first._replace(spot=False))
+    assert shape is not None
+    repeats.learn(shape, Known(None, "", spotless=True))
+    assert not repeats.take(first) and repeats.take(first._replace(spot=False))
+    third = others[1].offset
+    ends = [third + 9, *range(len(data) + 1, len(data) + spots)]
+    assert repeats.run(Here(data, others[0].offset, 2, 0, 1, ends, 0, 40)) == (third, 1)
+    assert repeats.run(Here(data, third, 3, 0, 2, ends, 0, 40)) is None
 
 
 STAMP = "[2026-11-30 08:{minute:02}:{second:02} TP{rank}] "

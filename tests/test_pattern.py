@@ -137,6 +137,7 @@ def test_whatever_a_pattern_matches_holds_what_it_requires(
     [
         (r"^size (?P<n>\d+) exceeds limit", "size 7 exceeds limit", "size 7 exceeds budget"),
         (r"foo=\d+ bar|needs (?:CUDA|SM90)", "needs SM90", "needs more than foo"),
+        (r"Assertion (?:`|')?\w+[^\n]{0,9} failed", "Assertion x failed", "it failed"),
         (r"fp8_e4m3 is not supported", "fp8_e4m3 is not supported", "fp8_e5 is not"),
     ],
 )

@@ -61,6 +61,8 @@ class Writer:
         self._rotations = 0
         self._open_at = 0.0
         self._linked_at = 0.0
+        self._unread = False
+        """Whether nobody is known to have read what the link leads to."""
         self.number = 0
         self.ways: Counter[str] = Counter()
 
@@ -86,6 +88,11 @@ class Writer:
             time.sleep(self._dice.random() * 0.01)
             data = data[cut:]
         self._file.write(data)
+
+    def look(self, pid: int) -> None:
+        """Finds out whether the follower has read what a link leads to: on a busy machine its start takes seconds."""
+        if self._unread and is_read(pid, self._path):
+            self._unread, self._linked_at = False, time.monotonic()
 
     def rotate(self, way: str) -> None:
         if self._open_at:
@@ -113,9 +120,10 @@ class Writer:
             self._open_at = time.monotonic() + self._dice.random() * 0.5
         elif way == "symlink":
             # The target of a link that nothing leads to any more is found by its inode only, so one at a time.
-            if self._path.is_symlink() and time.monotonic() - self._linked_at < SETTLED_SECONDS:
+            settled = not self._unread and time.monotonic() - self._linked_at >= SETTLED_SECONDS
+            if self._path.is_symlink() and not settled:
                 return
-            self._linked_at = time.monotonic()
+            self._linked_at, self._unread = time.monotonic(), True
             target, link = self._path.with_name(f"target-{self._path.name}-{self._rotations}"), old.with_suffix(".new")
             target.touch()
             link.symlink_to(target)
@@ -247,6 +255,7 @@ class Torture:
             time.sleep(self.dice.random() * 0.04)
 
     def rotate(self, writer: Writer, way: str) -> None:
+        writer.look(self.follower.pid)
         if way in ("delete", "empty") and writer._open_at == 0.0:
             # What nobody has read, or what would have to be read again after a kill, is lost to everybody.
             writer.ordinary(1)
@@ -258,6 +267,8 @@ class Torture:
 
     def stop_and_go_on(self, planted: int) -> int:
         """SIGKILL, and a start at once or after the log was written and rotated without us."""
+        for writer in self.writers:
+            writer.look(self.follower.pid)
         self.follower.kill()
         self.follower.wait()
         if self.dice.random() < 0.5:
