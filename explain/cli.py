@@ -12,9 +12,10 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from explain import __version__
+from explain.choices import COLORS, FORMATS, LEVELS
 from explain.console import FAILED, INTERRUPTED, PROGRAM, UsageProblem, complain, nearest
 
 COMMANDS = {
@@ -103,10 +104,10 @@ def run(arguments: list[str]) -> int:
         print_version()
         return 0
     check_command(arguments)
-    if names := names_alone(arguments):
+    if (call := plain_call(arguments)) is not None:
         from explain.run import explain
 
-        return explain(names)
+        return explain(call.names, form=call.form, show_all=call.show_all, fail_on=call.fail_on, color=call.color)
     import typer
 
     if arguments and arguments[0] in COMMANDS:
@@ -132,17 +133,48 @@ def run(arguments: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def names_alone(arguments: list[str]) -> list[str]:
-    """The sources of a call without options and commands, empty for any other one.
+class PlainCall(NamedTuple):
+    """A call that names sources, and options of those that need no parser."""
 
-    That is what people type, and there is nothing to parse: the parser's import is a fifth of a short run.
+    names: list[str]
+    form: str = "terminal"
+    color: str = "auto"
+    fail_on: str = "never"
+    show_all: bool = False
+
+
+_CHOSEN = {"--format": ("form", FORMATS), "--color": ("color", COLORS), "--fail-on": ("fail_on", LEVELS)}
+
+
+def plain_call(arguments: Sequence[str]) -> PlainCall | None:
+    """What most people and scripts call; None for anything that the parser has to judge.
+
+    The parser's import is a third of a short run.
     """
-    if not arguments:
-        piped = sys.stdin is not None and not sys.stdin.isatty()
-        return ["-"] if piped else []
-    if arguments[0] in COMMANDS or any((one[:1] == "-" and one != "-") or not one for one in arguments):
-        return []
-    return arguments
+    if arguments and arguments[0] in COMMANDS:
+        return None
+    names: list[str] = []
+    chosen: dict[str, str] = {}
+    show_all = False
+    rest = iter(arguments)
+    for one in rest:
+        option, given, value = one.partition("=")
+        if option in _CHOSEN:
+            name, choices = _CHOSEN[option]
+            chosen[name] = value if given else next(rest, "")
+            if chosen[name] not in choices:
+                return None
+        elif one == "--all":
+            show_all = True
+        elif not one or (one[0] == "-" and one != "-"):
+            return None
+        else:
+            names.append(one)
+    if not names:
+        if sys.stdin is None or sys.stdin.isatty():
+            return None
+        names = ["-"]
+    return PlainCall(names, show_all=show_all, **chosen)
 
 
 def check_command(arguments: list[str]) -> None:

@@ -12,11 +12,9 @@ from typing import Annotated
 
 import typer
 
+from explain.choices import COLORS, FORMATS, LEVELS
 from explain.console import FAILED, UsageProblem, choose
 
-FORMATS = ("terminal", "json", "jsonl", "markdown")
-COLORS = ("auto", "always", "never")
-LEVELS = ("error", "warning", "never")
 SHORT_HELP = """\
 sglang-explain reads an SGLang server log and says what failed, why, and what to do.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from itertools import zip_longest
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from explain import __version__
 from explain.advice import advice_without_cause
@@ -74,6 +75,18 @@ def explain_sources(
     return run.report(sources, clock.monotonic() - started)
 
 
+class HeadLine(NamedTuple):
+    """A line that waits until the head of its source is read.
+
+    `bare`: no carrier can have left anything in it. `plain`: nothing, unless the next line continues it.
+    """
+
+    number: int
+    text: str
+    bare: bool
+    plain: bool
+
+
 @dataclass(slots=True)
 class Stream:
     """What one source needs while it is read. `head` holds its first lines until they are read at once."""
@@ -83,7 +96,7 @@ class Stream:
     assembler: Assembler
     window: Window
     partial: dict[str, Line] = field(default_factory=dict)
-    head: list[tuple[int, str]] | None = field(default_factory=list)
+    head: list[HeadLine] | None = field(default_factory=list)
     repeats: Repeats | None = None
     bare: bool = False
     """Whether the last line came through no carrier."""
@@ -97,7 +110,7 @@ class Stream:
         """(offset, line) where reading may start again: every line before has been told or counted."""
         waiting = [(line.offset, line.number) for line in self.partial.values()]
         if self.head:
-            waiting.append((self.head_offset, self.head[0][0]))
+            waiting.append((self.head_offset, self.head[0].number))
         if self.repeats is not None and self.repeats.held is not None:
             waiting.append((self.repeats.held.offset, self.repeats.held.number))
         return min((*waiting, *self.assembler.begun), default=(self.window.bytes, self.window.next_line))
@@ -267,7 +280,9 @@ class Explainer:
 
     def _read_line(self, stream: Stream, raw: RawLine) -> None:
         if stream.head is not None:
-            stream.head.append((raw.number, raw.text))
+            bare = is_bare(raw.data)
+            plain = bare and not raw.spot and plain_text(raw.data) is not None
+            stream.head.append(HeadLine(raw.number, raw.text, bare, plain))
             stream.head_offset = raw.offset if len(stream.head) == 1 else stream.head_offset
             return
         text = raw.text
@@ -358,26 +373,53 @@ class Explainer:
         """The head of a source is read at once: only then can wraps and a reversed order be seen."""
         if stream.head is None:
             return
-        texts, stream.head = stream.head, None
+        head, stream.head = stream.head, None
         carriers = Carriers()
-        for _, text in texts:
-            carriers.strip(text)  # some are believed only once a line proved them
-        whole = join_wrapped(texts, lambda text: [one.text for one in carriers.strip(text)] != [text])
-        lines = [line for number, text in whole for line in self._stripped(stream, number, text, stream.head_offset)]
-        for line in prepare_head(lines):
+        for one in head:
+            if not one.bare:
+                carriers.strip(one.text)  # some are believed only once a line proved them
+        whole = join_wrapped(
+            [(one.number, one.text) for one in head],
+            lambda text: [one.text for one in carriers.strip(text)] != [text],
+        )
+        bare = {one.number: one for one in head if one.bare}
+        lines: list[Line] = []
+        for number, text in whole:
+            if number in bare and bare[number].text is text and not stream.partial:
+                lines.append(Line(number, text, offset=stream.head_offset))
+            else:
+                lines += self._stripped(stream, number, text, stream.head_offset)
+        prepared = prepare_head(lines)
+        for line, following in zip_longest(prepared, prepared[1:]):
+            here = bare.get(line.number)
+            if following is not None and here is not None and here.plain and here.text is line.text:
+                after = bare.get(following.number)
+                if after is not None and after.text is following.text:
+                    self._pass(stream, line)
+                    continue
             self._feed(stream, line)
+
+    def _pass(self, stream: Stream, line: Line) -> None:
+        """Takes a server's own line that is surely nothing but what it tells of the launch."""
+        if "" in stream.assembler.open_keys:
+            self._take(stream.assembler.interrupt(""))
+        self._tell_launch(stream, line)
 
     def _feed(self, stream: Stream, line: Line) -> None:
         for text in line.text.split("\n") if "\n" in line.text else (line.text,):
             one = line if text is line.text else Line(line.number, text, line.key, line.time, line.repeats, line.offset)
             self._take(stream.assembler.feed(one))
             # Behind the events that this line closed: it may be what came after them.
-            if self.launch.wants(text):
-                self.launch.read(one, self._names[stream.number], stream.number)
-                if stream.repeats is not None and stream.starts != self.launch.begun:
-                    # What a server says is read anew for each of its starts.
-                    stream.repeats.forget()
-                    stream.starts = self.launch.begun
+            self._tell_launch(stream, one)
+
+    def _tell_launch(self, stream: Stream, line: Line) -> None:
+        if not self.launch.wants(line.text):
+            return
+        self.launch.read(line, self._names[stream.number], stream.number)
+        if stream.repeats is not None and stream.starts != self.launch.begun:
+            # What a server says is read anew for each of its starts.
+            stream.repeats.forget()
+            stream.starts = self.launch.begun
 
     def _take(self, events: Iterator[Event]) -> None:
         for event in events:

@@ -14,7 +14,12 @@ from explain.tracebacks import is_exception_line
 STAMP = rb"\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?: [A-Z]+\d+)*\] "
 CHARACTERS = rb"[ !#-%'-Z\]^_a-~]"
 """Printable ones without those of quoting, escaping and marking up."""
-_BARE = expression(STAMP + rb"(?=[A-Za-z#]" + CHARACTERS + rb"*\Z)")
+_ACCESS = (
+    rb"INFO: +[\d.]{7,15}:\d{1,5} - \"(?:GET|POST|PUT|HEAD|OPTIONS|DELETE|PATCH) /[\w/.%-]{0,200} HTTP/\d\.\d\" \d{3} "
+    rb"[A-Za-z ]+\Z"
+)
+"""What the server's access log says of a request."""
+_BARE = expression(STAMP + rb"(?:(?=[A-Za-z#]" + CHARACTERS + rb"*\Z)|(?P<access>(?=" + _ACCESS + rb")))")
 EXCEPTION = rb"[A-Za-z_][\w.]*(?:Error|Exception): " + CHARACTERS + rb"*"
 _EXCEPTION = expression(EXCEPTION + rb"\Z")
 _SEVERAL = expression(rb"(?:" + STAMP + rb"[A-Za-z#][\w.#/-]* " + CHARACTERS + rb"*\n){2,40}")
@@ -40,6 +45,8 @@ def plain_text(data: bytes) -> str | None:
     if found is None or any(mark in data for mark in _NEVER):
         return None
     text = data.decode("ascii")
+    if found["access"] is not None:
+        return text
     rest = text[found.end() :]
     return None if rest.startswith(_LEVELS) or is_exception_line(rest) else text
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from explain.commands import COLORS, FORMATS, Color, Names, OnlyPatterns, Patterns, check_patterns
+from explain.choices import COLORS, FORMATS
+from explain.commands import Color, Names, OnlyPatterns, Patterns, check_patterns
 from explain.console import (
     FAILED,
     UsageProblem,

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 import explain
-from explain.cli import COMMANDS, run_guarded
+from explain import cli
+from explain.cli import COMMANDS, PlainCall, plain_call, run_guarded
 from explain.console import wants_color
 from explain.model import LaunchContext, Place, Stall
 from explain.run import fails
@@ -468,3 +469,37 @@ def test_a_call_without_options_parses_nothing() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=LOGS.parent.parent)
     assert done.stderr == "[] 0\n" and "cause-cut-off.log" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["a.log", "b.log"], PlainCall(["a.log", "b.log"])),
+        (["--format", "json", "a.log"], PlainCall(["a.log"], form="json")),
+        (["a.log", "--all", "--color=never", "-"], PlainCall(["a.log", "-"], color="never", show_all=True)),
+        (["--fail-on", "warning", "a.log", "--fail-on=error"], PlainCall(["a.log"], fail_on="error")),
+        (["--format", "yaml", "a.log"], None),
+        (["a.log", "--format"], None),
+        (["--follow", "a.log"], None),
+        (["--all=yes", "a.log"], None),
+        (["-F", "json", "a.log"], None),
+        (["--", "a.log"], None),
+        (["show", "a.log"], None),
+        ([""], None),
+    ],
+)
+def test_calls_that_need_no_parser(arguments: list[str], expected: PlainCall | None) -> None:
+    assert plain_call(arguments) == expected
+
+
+@pytest.mark.parametrize("options", [["--format", "json"], ["--all", "--color", "always"], ["--fail-on=error"]])
+def test_the_parser_and_the_short_way_say_the_same(
+    options: list[str], monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    log = str(Path(__file__).parent / "logs" / "cuda-graph-out-of-memory.log")
+    codes, printed = [], []
+    for short in (plain_call, lambda arguments: None):
+        monkeypatch.setattr(cli, "plain_call", short)
+        codes.append(cli.run_guarded([*options, log]))
+        printed.append(re.sub(rb'"seconds": [\d.]+', b"", capsysbinary.readouterr().out))
+    assert codes[0] == codes[1] and printed[0] == printed[1] and printed[0]

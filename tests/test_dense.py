@@ -9,8 +9,10 @@ from pathlib import Path
 import orjson
 import pytest
 
+from explain import engine
 from explain.engine import Explainer, explain_sources
 from explain.model import Report
+from explain.plainlines import plain_text
 from explain.repeats import Known, Repeats
 from explain.values import replace
 from explain.wholes import whole_traceback
@@ -74,7 +76,7 @@ def test_lines_taken_at_once_tell_the_same(seed: int, monkeypatch: pytest.Monkey
     assert sum(taken) > 300, "nothing was taken at once: this test shows nothing"
 
     monkeypatch.setattr(Explainer, "_several", lambda self, stream, here: None)
-    monkeypatch.setattr(Explainer, "_plain", lambda self, raw: None)
+    monkeypatch.setattr(engine, "plain_text", lambda data: None)
     assert told(text, sizes) == fast
 
     monkeypatch.setattr(Explainer, "_decide", lambda self, stream, raw: None)
@@ -197,3 +199,22 @@ def test_a_traceback_is_taken_whole(blank: str) -> None:
 )
 def test_a_traceback_whose_end_or_start_is_not_sure_is_read_line_by_line(text: str) -> None:
     assert whole_traceback(text.encode(), 0) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "plain"),
+    [
+        (b"[2026-11-30 08:00:00 TP0] Load weight begin.", True),
+        (b'[2026-11-30 08:00:00] INFO:     10.0.0.7:61962 - "POST /v1/chat/completions HTTP/1.1" 200 OK', True),
+        (
+            b'[2026-11-30 08:00:00] INFO:     10.0.0.7:61962 - "POST /generate HTTP/1.1" 200 OK\\n","stream":"stderr"}',
+            False,
+        ),
+        (b'[2026-11-30 08:00:00] INFO:     10.0.0.7:61962 - "POST /generate?key=a HTTP/1.1" 200 OK', False),
+        (b"[2026-11-30 08:00:00] INFO:     whatever it is", False),
+        (b"[2026-11-30 08:00:00] ValueError: whatever it is", False),
+        (b'{"log":"[2026-11-30 08:00:00] Load weight begin."}', False),
+    ],
+)
+def test_lines_that_are_surely_nothing(line: bytes, plain: bool) -> None:
+    assert (plain_text(line) == line.decode()) is plain
