@@ -75,6 +75,12 @@ def run_guarded(arguments: list[str]) -> int:
     except Exception as error:
         if os.environ.get("SGLANG_EXPLAIN_DEBUG"):
             raise
+        from explain.sitepack import SHIPPED, PackError
+
+        if isinstance(error, PackError):
+            again = f"{sys.executable} -m pip install --force-reinstall sglang-explain"
+            complain(f"{SHIPPED}: {error}; {again}" if os.path.isfile(SHIPPED) else str(error))
+            return FAILED
         complain(
             f"internal error: {type(error).__name__}: {error}; this is a bug of {PROGRAM}: run again with "
             "SGLANG_EXPLAIN_DEBUG=1 and report the traceback together with the lines of the log"

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import explain
-from explain import cli
+from explain import cli, sitepack
 from explain.cli import COMMANDS, PlainCall, plain_call, run_guarded
 from explain.console import wants_color
 from explain.model import LaunchContext, Place, Stall
@@ -503,3 +503,19 @@ def test_the_parser_and_the_short_way_say_the_same(
         codes.append(cli.run_guarded([*options, log]))
         printed.append(re.sub(rb'"seconds": [\d.]+', b"", capsysbinary.readouterr().out))
     assert codes[0] == codes[1] and printed[0] == printed[1] and printed[0]
+
+
+def test_a_damaged_site_index_is_told_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whether its head is damaged or a section that is read late."""
+    shipped = tmp_path / "sites.pack"
+    monkeypatch.setattr(sitepack, "SHIPPED", str(shipped))
+    whole = sitepack.build_pack(ROOT / "patterns" / "sites")
+    for damaged in (b"", whole[:100], whole[: len(whole) // 2] + bytes(len(whole) - len(whole) // 2)):
+        shipped.write_bytes(damaged)
+        sitepack._read_once.cache_clear()
+        assert cli.run_guarded([str(LOGS / "cuda-graph-out-of-memory.log")]) == 2
+        told = capsys.readouterr().err
+        assert told.count("\n") == 1 and str(shipped) in told and "--force-reinstall" in told
+    sitepack._read_once.cache_clear()
