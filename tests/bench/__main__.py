@@ -45,10 +45,13 @@ def literals() -> list[bytes]:
     return [literal for literal, _ in found]
 
 
-def commands(log: Path, needles: Path) -> dict[str, list[str]]:
+OURS = [sys.executable, "-m", "explain"]
+
+
+def commands(log: Path, needles: Path, ours: list[str]) -> dict[str, list[str]]:
     """Peers by name; those that are not installed are named by `missing`."""
     every = {
-        "sglang-explain": [sys.executable, "-m", "explain", "--format", "json", str(log)],
+        "sglang-explain": [*ours, "--format", "json", str(log)],
         "bare hyperscan": [sys.executable, "-m", "tests.bench.bare", str(needles), str(log)],
         "rg -c -F -f": ["rg", "-c", "-F", "-f", str(needles), str(log)],
         "grep -c -F -f": ["grep", "-c", "-F", "-f", str(needles), str(log)],
@@ -89,11 +92,12 @@ def scaled(name: str, log: Path) -> float:
     return float(done.stdout) * log.stat().st_size / min(SHARE, log.stat().st_size)
 
 
-def measure(log: Path, needles: Path, runs: int, limit: float, skip: set[str]) -> list[Row]:
-    rows = {name: Row(name) for name in commands(log, needles) if name not in skip}
+def measure(log: Path, needles: Path, ours: list[str], runs: int, limit: float, skip: set[str]) -> list[Row]:
+    peers = commands(log, needles, ours)
+    rows = {name: Row(name) for name in peers if name not in skip}
     for _ in range(runs):
         for name, row in rows.items():
-            seconds, peak = run_once(commands(log, needles)[name], limit)
+            seconds, peak = run_once(peers[name], limit)
             row.seconds.append(seconds)
             row.peak = max(row.peak, peak)
     estimates = [
@@ -147,10 +151,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     parser.add_argument("--size", type=int, default=1000, help="megabytes of the large inputs (default 1000)")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--program", type=Path, help="an installed sglang-explain to run, not this checkout's")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds after which a command is stopped")
     parser.add_argument("--only", action="append", help="inputs by name; all where none is given")
     parser.add_argument("--skip", action="append", default=[], help="peers to leave out")
     chosen = parser.parse_args()
+    ours = [str(chosen.program.absolute())] if chosen.program else OURS
     found = literals()
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; {len(found):,} literals")
     if missing():
@@ -167,7 +173,7 @@ def main() -> None:
             with log.open("rb") as file:
                 lines = sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
             print(
-                table(name, size, lines, measure(log, needles, chosen.runs, chosen.limit, set(chosen.skip))),
+                table(name, size, lines, measure(log, needles, ours, chosen.runs, chosen.limit, set(chosen.skip))),
                 flush=True,
             )
 
