@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from explain.repeats import Counted
@@ -29,21 +30,17 @@ class Again:
 
 def counted(lines: Sequence[Counted], source: int, key: str) -> Again:
     """Lines of one finding in one stream, in their order, as events that are counted together."""
-    labels: dict[bytes, int] = {}
-    begins: dict[bytes, bytes] = {}
-    for _, _, data in lines:
-        label = data[_LABEL : data.find(b"]", _LABEL)] if data[:3] == b"[20" else _stamp(data)[_TIME_WIDTH:]
-        if label in labels:
-            labels[label] += 1
-        else:
-            labels[label] = 1
-            begins[label] = data
+    labels = [
+        data[_LABEL : data.find(b"]", _LABEL)] if data[:3] == b"[20" else _stamp(data)[_TIME_WIDTH:]
+        for _, _, data in lines
+    ]
+    begins = dict(zip(reversed(labels), reversed(lines), strict=True))
     ranks: dict[str, int] = {}
     firsts: dict[str, bytes] = {}
-    for label, count in labels.items():
+    for label, count in Counter(labels).items():
         rank = label.decode("utf-8", "replace").lstrip(".0123456789").strip()
         ranks[rank] = ranks.get(rank, 0) + count
-        firsts.setdefault(rank, begins[label])
+        firsts.setdefault(rank, begins[label][2])
     return Again(source, key, lines[0][1:], lines[-1][1:], ranks, firsts)
 
 

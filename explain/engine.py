@@ -233,7 +233,7 @@ class Explainer:
         if stream.repeats is not None:
             stream.repeats.end()
         stream.bare = True
-        self._take(stream.assembler.whole(here.number, found.texts, prefix))
+        self._take(stream.assembler.whole(here.number, found, prefix))
         return found.end, len(found.texts)
 
     def _several_plain(self, repeats: Repeats, here: Here) -> tuple[int, int] | None:

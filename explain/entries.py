@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import lru_cache
+from itertools import starmap
 
 from explain.bounds import within
 from explain.expressions import expression
@@ -18,8 +19,10 @@ from explain.tracebacks import (
     parse,
     read_exception,
     split_inline,
+    usual_frames,
 )
 from explain.values import dataclass
+from explain.wholes import Whole
 
 _DATA = expression(
     r"server_args=|(?:Receive|Finish|Receive OpenAI): obj=|\{\"timestamp\": ?\"[^\"]*\", ?\"event\": ?\"request\.|"
@@ -71,6 +74,38 @@ def split(entry: Entry) -> Iterator[Event]:
     bare output of another program may follow a message without a prefix of its own.
     """
     yield from _Reader(entry).events()
+
+
+def usual_event(source: int, prefix: Prefix, number: int, whole: Whole) -> Event | None:
+    """What `split` yields for a traceback that was taken whole, at once; None where it has to be read for that."""
+    body = "\n".join((*whole.texts[1 : whole.place], ""))
+    if "&" in body or "\\n" in body or HEADER in body:
+        return None  # something may have to be put back
+    frames = usual_frames(body)
+    exception = read_exception(whole.exception)
+    if exception is None or 2 * len(frames) != whole.place - 1 or body.count(FRAME_MARK) != len(frames):
+        return None
+    name, message = exception[0], exception[1].rstrip()
+    line = number + whole.place
+    return Event(
+        kind="traceback",
+        source=source,
+        line=line,
+        end_line=line,
+        time=prefix.time,
+        rank=prefix.rank,
+        exception=name,
+        message=within(message, _MAX_TEXT),
+        text=within(f"{name}: {message}" if message else name, _MAX_TEXT),
+        heading=_heading(prefix.rest),
+        traceback=Traceback(tuple(starmap(Frame, frames)), name, message),
+        level=prefix.level,
+    )
+
+
+def _heading(text: str) -> str:
+    """What stands before a header on its line."""
+    return text.partition(HEADER)[0].strip(" `|+>:╭─")[:_LONGEST_HEADING]
 
 
 class _Reader:

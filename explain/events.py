@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 
 from explain.bounds import within
-from explain.entries import Entry, split
+from explain.entries import Entry, split, usual_event
 from explain.model import Event, Line
 from explain.prefixes import Prefix, read_prefix
 from explain.tracebacks import HEADER, is_exception_line, match_frame
 from explain.values import dataclass, field
+from explain.wholes import Whole
 
 MAX_ENTRY_LINES = 1_500
 """Longer entries are cut: an entry is a message or a traceback, not a file."""
@@ -180,12 +181,16 @@ class Assembler:
         """Whether no traceback waits for its rest behind the lines of another writer."""
         return not self._suspended
 
-    def whole(self, number: int, texts: Sequence[str], prefix: Prefix) -> Iterator[Event]:
+    def whole(self, number: int, whole: Whole, prefix: Prefix) -> Iterator[Event]:
         """Takes an entry of the bare stream that ends with its last line; to be asked only where all is `calm`."""
         current = self._open.pop("", None)
         if current is not None:
             yield from self._close(current)
-        lines = enumerate((prefix.rest, *texts[1:]), number)
+        event = usual_event(self._source, prefix, number, whole)
+        if event is not None:
+            yield event
+            return
+        lines = enumerate((prefix.rest, *whole.texts[1:]), number)
         yield from split(Entry(self._source, prefix, "", prefix.time, 0, tuple(lines)))
 
     def interrupt(self, key: str) -> Iterator[Event]:

@@ -228,7 +228,11 @@ def _usual_frames(lines: Sequence[str], index: int) -> list[tuple[str, int, str,
     """The frames from `index` on that are printed as Python does it: a line, and one line of code below it."""
     if not lines[index].startswith('  File "'):
         return []
-    text = "\n".join((*lines[index : index + _USUALLY], ""))
+    return usual_frames("\n".join((*lines[index : index + _USUALLY], "")))
+
+
+def usual_frames(text: str) -> list[tuple[str, int, str, str | None]]:
+    """The frames that `text` begins with, each with its code: (file, line, function, code)."""
     found: list[tuple[str, int, str, str | None]] = []
     position = 0
     while frame := _USUAL_FRAME.match(text, position):

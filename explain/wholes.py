@@ -20,11 +20,15 @@ _WHOLE = expression(
 
 
 class Whole(NamedTuple):
-    """The lines of an entry that is one traceback; where they end in the data, an empty last one included."""
+    """An entry that is one traceback: its lines, and where they end in the data, an empty last one included.
+
+    `place` numbers the exception's line among them.
+    """
 
     texts: list[str]
     end: int
     exception: str
+    place: int
 
 
 def whole_traceback(data: bytes, position: int) -> Whole | None:
@@ -38,4 +42,5 @@ def whole_traceback(data: bytes, position: int) -> Whole | None:
     exception = found["exception"].decode("ascii")
     if not is_exception_line(exception):
         return None
-    return Whole(data[position : found.end() - 1].decode("utf-8", "replace").split("\n"), found.end(), exception)
+    texts = data[position : found.end() - 1].decode("utf-8", "replace").split("\n")
+    return Whole(texts, found.end(), exception, len(texts) - (2 if texts[-1] == "" else 1))

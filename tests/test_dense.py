@@ -11,8 +11,10 @@ import pytest
 
 from explain import engine
 from explain.engine import Explainer, explain_sources
+from explain.entries import Entry, split, usual_event
 from explain.model import Report
 from explain.plainlines import plain_text
+from explain.prefixes import read_prefix
 from explain.repeats import Known, Repeats
 from explain.values import replace
 from explain.wholes import whole_traceback
@@ -179,6 +181,31 @@ def test_a_traceback_is_taken_whole(blank: str) -> None:
     found = whole_traceback((NEXT + whole + NEXT).encode(), len(NEXT))
     assert found is not None and found.exception == "ValueError: it is 3"
     assert found.texts == whole[:-1].split("\n") and found.end == len((NEXT + whole).encode())
+
+
+@pytest.mark.parametrize(
+    ("frames", "at_once"),
+    [
+        ('  File "/a/x.py", line 3, in f\n    g("ü")\n  File "/a/y.py", line 9, in <module>\n    h()\n', True),
+        (FRAMES, False),  # marks under the code
+        ('  File "/a/x.py", line 3, in f\n    g(a &amp; b)\n', False),
+        ('  File "/a/x.py", line 3, in f\n    g("a\\nb")\n', False),
+        ('  File "/a/x.py", line 3, in f\n  File "/a/y.py", line 9, in g\n    h()\n', False),
+        ('  File "/a/x.py", line 3, in f g\n    h()\n', False),
+        ('  File "/a/x.py", line 3, in f\n    File "b", line 4\n', False),
+    ],
+)
+def test_a_traceback_read_at_once_is_the_event_of_its_lines(frames: str, at_once: bool) -> None:
+    text = HEADER + frames + "ValueError: it is 3 \n\n"
+    whole = whole_traceback((text + NEXT).encode(), 0)
+    assert whole is not None
+    prefix = read_prefix(whole.texts[0])
+    assert prefix is not None
+    event = usual_event(1, prefix, 7, whole)
+    assert (event is not None) is at_once
+    if event is not None:
+        lines = tuple(enumerate((prefix.rest, *whole.texts[1:]), 7))
+        assert list(split(Entry(1, prefix, "", prefix.time, 0, lines))) == [event]
 
 
 @pytest.mark.parametrize(
