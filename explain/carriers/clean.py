@@ -7,7 +7,7 @@ from explain.expressions import expression
 
 MOST_PARTS = 1_000
 """Texts that a terminal showed one over the other."""
-_PROGRESS = expression(r"\d%\|| Completed \||it/s\]|s/it\]|\?it/s")
+_PERCENT = expression(r"\d%\|")
 _PHONE_LINK = expression(r"\[([^\[\]]{1,200})\]\(tel:[^()\s]{0,40}(?: [^()]{0,40})?\)")
 _LINK = expression(r"\[(#\d+|@[\w-]+|https?://[^\s\]]{1,500})\]\(https?://[^()\s]{1,500}\)")
 _ENTITY = expression(r"&(?:lt|gt|amp|quot|apos|nbsp|#39|#34|#x27|#x22|#x2F);")
@@ -24,8 +24,14 @@ def without_progress(text: str) -> list[str]:
     shown = [part for part in text.split("\r") if part.strip()]
     if len(shown) <= 1:
         return shown or [""]
-    kept = [part for part in shown[:-1] if not _PROGRESS.search(part)]
+    kept = [part for part in shown[:-1] if not _is_progress(part)]
     return [*kept[-MOST_PARTS:], shown[-1]]
+
+
+def _is_progress(text: str) -> bool:
+    if "it/s]" in text or " Completed |" in text or "s/it]" in text or "?it/s" in text:
+        return True
+    return "%|" in text and _PERCENT.search(text) is not None
 
 
 def without_entities(text: str, memory: Memory) -> str:
