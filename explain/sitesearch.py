@@ -5,7 +5,6 @@ Nothing here is needed for a log that the index explains: it reads the whole ind
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from bisect import bisect_left
@@ -15,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from explain.expressions import expression
+from explain.scanner import build_scanner
 from explain.sitefacts import identity
 from explain.sitepack import SitePack
 from explain.templates import anonymous, match, parsed, unquoted
@@ -40,9 +40,13 @@ def nearest(pack: SitePack, message: str, limit: int) -> list[tuple[float, int]]
     text, ends = _joined(pack)
     weights: dict[str, float] = {}
     scores: Counter[int] = Counter()
-    for word in words:
-        hits = (hit.start() for hit in re.finditer(re.escape(word.encode()), text))
-        found = {bisect_left(ends, hit) for hit in itertools.islice(hits, COMMON)}
+    places: list[list[int]] = [[] for _ in words]
+    # All words in one pass: one by one they take ten times as long.
+    for number, end in build_scanner([(word.encode(), False) for word in words], None).find(text):
+        if len(places[number]) < COMMON:
+            places[number].append(end)
+    for word, hits in zip(words, places, strict=True):
+        found = {bisect_left(ends, end - 1) for end in hits}
         weights[word] = 0.1 + math.log((len(pack) + 1) / (1 + len(found)))
         if len(found) < COMMON // 2:
             for row in found:
