@@ -69,7 +69,7 @@ class Repeats:
         begins = _begins_entry(data)
         known = self._known.get(hash(data.translate(None, _DIGITS))) if begins and len(data) <= LONGEST else None
         if self._held is not None:
-            # A carrier's line may hold the rest of the message before: only one with a stamp or of a known shape begins.
+            # What a carrier brought may be the rest of a message: a stamp or a known shape begins one.
             self._release(whole=begins and (known is not None or _STAMP.search(data) is not None))
         if known is None or (known.spotless and raw.spot):
             return False
