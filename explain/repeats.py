@@ -18,7 +18,7 @@ _SEEN_BEFORE_DECIDING = 2
 MAX_SHAPES = 32_768
 _BEGINNINGS = (b"{", b"2")
 """How lines begin, besides with a stamp, that do not continue another one as they stand: JSON and a carrier's time."""
-_STAMP = expression(rb"\[20\d\d-\d\d-\d\d[ T]")
+_STAMP = expression(rb"\[20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^\]\"\\]{0,80}\]")
 _DENSE = 64
 """Spots in a block from which on all its lines are split at once."""
 _NEAR = 8192

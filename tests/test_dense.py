@@ -173,12 +173,14 @@ def with_time(line: str) -> str:
     return f"2026-11-30T08:00:00.123000000Z {line}"
 
 
-@pytest.mark.parametrize("wrap", [in_docker, with_time])
+@pytest.mark.parametrize("wrap", [in_docker, with_time, str])
 def test_what_continues_a_known_line_is_told_with_it_through_a_carrier_too(
     wrap: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = [STAMP.format(minute=0, second=n, rank=1) + f"{n} requests wait" for n in range(5)]
     lines = [*known, "ValueError: whatever it is", *FAILURE.split("\n"), *known, "RuntimeError: CUDA error: whatever"]
+    panics = [STAMP.format(minute=1, second=n, rank=1) + "thread 'main' panicked at" for n in range(5)]
+    lines += [*panics, "[2026-11-30 08:01:0", *panics, "[2048, 2] is no shape"]
     text = "\n".join(wrap(line) for line in lines) + "\n"
     fast = told(text, [], head=0)
     assert any(finding.first.time == "2026-11-30 08:00:04" for finding in fast.findings)
