@@ -8,7 +8,11 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 READ_BYTES = 1024 * 1024
+INPUT_BYTES = 4096
+OUTPUT_BYTES = 16 * 1024
+"""Small ones, in and out: what a piece held that turns out to be damaged is lost."""
 PIECE_BYTES = 512
+DECOMPRESSION_ERRORS = (EOFError, zlib.error, OSError, ValueError)
 
 
 class Reader(Protocol):
@@ -18,47 +22,77 @@ class Reader(Protocol):
 
 
 class Decompressed:
-    """A compressed stream as plain bytes; members that follow one another are read as one."""
+    """A compressed stream as plain bytes; members that follow one another are read as one.
+
+    It is taken in small pieces: where one is damaged, what stood before it goes out before its error.
+    """
 
     def __init__(self, raw: Reader, first: bytes, new: Callable[[], Any]) -> None:
         self._raw = raw
         self._new = new
         self._machine: Any = new()
         self._input = first
+        self._taken = 0
+        self._failure: Exception | None = None
 
     def read(self, size: int, /) -> bytes:
+        if self._failure is not None:
+            raise self._failure
+        found: list[bytes] = []
+        length = 0
+        while length < size:
+            try:
+                data = self._next(size - length, wait=not found)
+            except DECOMPRESSION_ERRORS as error:
+                if not found:
+                    raise
+                self._failure = error
+                break
+            if not data:
+                break
+            found.append(data)
+            length += len(data)
+        return b"".join(found)
+
+    def _next(self, size: int, *, wait: bool) -> bytes:
+        """Some of what comes next, b"" at the end, or where more is to be read first and `wait` is not set."""
         while True:
-            if getattr(self._machine, "eof", False):
-                self._input = (getattr(self._machine, "unused_data", b"") or self._input).lstrip(b"\0")
-                if not self._input:
-                    self._input = self._raw.read(READ_BYTES).lstrip(b"\0")
-                if not self._input:
-                    return b""
-                self._machine = self._new()
-            if not self._input and self._wants_input():
-                self._input = self._raw.read(READ_BYTES)
-                if not self._input:
-                    raise EOFError("the compressed data ends early")
-            data, self._input = self._step(size)
+            if getattr(self._machine, "eof", False) and not self._begin_member(wait):
+                return b""
+            if not self._wants_input():
+                piece = getattr(self._machine, "unconsumed_tail", b"")  # zlib keeps what it could not use yet
+            else:
+                if self._taken == len(self._input):
+                    if not wait:
+                        return b""
+                    self._input, self._taken = self._raw.read(READ_BYTES), 0
+                piece = self._input[self._taken : self._taken + INPUT_BYTES]
+                self._taken += len(piece)
+            data = self._step(piece, min(size, OUTPUT_BYTES))
             if data:
                 return data
+            if not self._input and not getattr(self._machine, "eof", False):
+                raise EOFError("the compressed data ends early")
+
+    def _begin_member(self, wait: bool) -> bool:
+        """Whether another member follows the one that ended."""
+        rest = (getattr(self._machine, "unused_data", b"") + self._input[self._taken :]).lstrip(b"\0")
+        if not rest and wait:
+            rest = self._raw.read(READ_BYTES).lstrip(b"\0")
+        if rest:
+            self._input, self._taken, self._machine = rest, 0, self._new()
+        return bool(rest)
 
     def _wants_input(self) -> bool:
         return bool(getattr(self._machine, "needs_input", True)) and not getattr(self._machine, "unconsumed_tail", b"")
 
-    def _step(self, size: int) -> tuple[bytes, bytes]:
+    def _step(self, piece: bytes, size: int) -> bytes:
         try:
-            return self._decompress(size)
+            return bytes(self._machine.decompress(piece, size))
         except Exception as error:
             if type(error).__name__ in ("LZMAError", "IsalError"):  # known only where the library was imported
                 raise OSError(str(error)) from None
             raise
-
-    def _decompress(self, size: int) -> tuple[bytes, bytes]:
-        if hasattr(self._machine, "unconsumed_tail"):  # zlib keeps what it could not use yet
-            data = self._machine.decompress(self._input, size)
-            return data, self._machine.unconsumed_tail
-        return self._machine.decompress(self._input, size), b""
 
 
 class ZstandardFrame:
@@ -151,6 +185,3 @@ def decompressor(raw: Reader, first: bytes) -> tuple[Reader, str]:
     if first.startswith(b"\x28\xb5\x2f\xfd"):
         return Decompressed(raw, first, ZstandardFrame), "zstd"
     return Joined(io.BytesIO(first), raw), ""
-
-
-DECOMPRESSION_ERRORS = (EOFError, zlib.error, OSError, ValueError)

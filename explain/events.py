@@ -24,6 +24,7 @@ MAX_ENTRY_TEXT = 256 * 1024
 INTRUDER_LINES = 16
 WARNING_LINES = 2
 _PREFIX_STARTS = frozenset("[:2EFIW")
+_INDENTATION = " `*\t"
 MAX_STREAMS = 256
 MAX_LINE = 64 * 1024
 """Characters of one line that are read; a longer one loses its middle, which was scanned and is not shown."""
@@ -104,6 +105,8 @@ class Assembler:
             return
         entry = _Open(prefix, line.key, line.offset, prefix.time or line.time, line.repeats)
         entry.add(line.number, prefix.rest)
+        if text[0] in _INDENTATION:
+            entry.flush_left = False
         if current is not None:
             if current.unfinished_traceback and HEADER not in prefix.rest:
                 # Another writer cut in: the traceback may go on behind this line.
@@ -232,7 +235,7 @@ def _reach(prefix: Prefix | None) -> int:
 
 def _indented_prefix(text: str) -> Prefix | None:
     """A prefix behind the blanks or the quote mark of a paste."""
-    if text[:1] in " `*\t" and (stripped := text.lstrip(" `*\t"))[:1] in _PREFIX_STARTS:
+    if text[:1] in _INDENTATION and (stripped := text.lstrip(_INDENTATION))[:1] in _PREFIX_STARTS:
         prefix = read_prefix(stripped)
         return prefix if prefix and (prefix.time or prefix.intruder) else None
     return None

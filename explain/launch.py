@@ -51,6 +51,7 @@ _IDENTITY = ("node_rank", "port", "disaggregation_mode", "base_gpu_id", "dp_rank
 """Arguments in which servers that run side by side differ."""
 _BEGINNINGS = ("distributed", "weights_begin")
 """Steps that no server takes again once it is ready."""
+_NO_DIGITS = str.maketrans("", "", "0123456789")
 _REQUEST_LOG = ("Receive: ", "Finish: ", "Receive OpenAI: ", '{"timestamp": "')
 
 
@@ -121,7 +122,7 @@ class LaunchReader:
         start = self._start(stream)
         if prefix is not None:
             self._name(start, prefix.rank)
-        if len(start.messages) < MAX_MESSAGES and (shape := text[:24]) not in start.messages:
+        if len(start.messages) < MAX_MESSAGES and (shape := _beginning(text)) not in start.messages:
             start.messages[shape] = line.text[:400]
         if self.serves(line.text):
             self.served(source, line.key, line.number, line.text, line.time)
@@ -315,7 +316,7 @@ class LaunchReader:
                 break
             start.frames.setdefault((frame.file, frame.line), frame)
         if event.kind == "message" and len(start.messages) < MAX_MESSAGES:
-            start.messages.setdefault(event.message[:24], event.message[:400])
+            start.messages.setdefault(_beginning(event.message), event.message[:400])
         if not start.ended and ends_server(event, role, refused=refused):
             start.ended, start.ended_time = event.line, event.time
         if role == "cause" and len(self._unserved) < MAX_SIGNS:
@@ -365,3 +366,8 @@ class LaunchReader:
     def server_args(self) -> Mapping[str, Any]:
         """Of the last start that printed them."""
         return next((start.args for start in reversed(self.starts) if start.args), {})
+
+
+def _beginning(message: str) -> str:
+    """How a message begins, its numbers left out: of those that only count on or name another client one is kept."""
+    return message[:24].translate(_NO_DIGITS)

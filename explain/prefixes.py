@@ -28,7 +28,8 @@ class Prefix:
     file: str | None = None
 
 
-_RANK = r"(?:DP|TP|EP|PP|CP|ATTN_CP|MOE_DP|DCP)\d{1,6}"
+RANK_NAMES = "DP|TP|EP|PP|CP|ATTN_CP|MOE_DP|DCP"
+_RANK = rf"(?:{RANK_NAMES})\d{{1,6}}"
 _LABEL = (
     rf"(?:{_RANK}|encode_server|encode_dp_worker\[\d{{1,6}}\]|DisaggregationMode\.\w{{1,40}}|gpu(?:_id)?=\d{{1,6}})"
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
+from explain.expressions import expression
 from explain.values import dataclass
 from explain.windows import Here, RawLine
 
@@ -16,7 +17,8 @@ _DIGITS = b"0123456789"
 _SEEN_BEFORE_DECIDING = 2
 MAX_SHAPES = 32_768
 _BEGINNINGS = (b"{", b"2")
-"""How lines begin that cannot continue another one, besides a stamp: JSON and a carrier's time."""
+"""How lines begin, besides with a stamp, that do not continue another one as they stand: JSON and a carrier's time."""
+_STAMP = expression(rb"\[20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^\]\"\\]{0,80}\]")
 _DENSE = 64
 """Spots in a block from which on all its lines are split at once."""
 _NEAR = 8192
@@ -65,11 +67,10 @@ class Repeats:
         """Whether `raw` is done with: it is of a known shape and is held until the next line."""
         data = raw.data
         begins = _begins_entry(data)
+        known = self._known.get(hash(data.translate(None, _DIGITS))) if begins and len(data) <= LONGEST else None
         if self._held is not None:
-            self._release(whole=begins)
-        if not begins or len(data) > LONGEST:
-            return False
-        known = self._known.get(hash(data.translate(None, _DIGITS)))
+            # What a carrier brought may be the rest of a message: a stamp or a known shape begins one.
+            self._release(whole=begins and (known is not None or _STAMP.search(data) is not None))
         if known is None or (known.spotless and raw.spot):
             return False
         self._held = (known, raw)
@@ -175,5 +176,5 @@ class Repeats:
 
 
 def _begins_entry(data: bytes) -> bool:
-    """Whether a line surely continues no other one."""
+    """Whether a line surely continues no other one, but for what a carrier brought."""
     return data[:3] == b"[20" or data[:1] in _BEGINNINGS

@@ -11,6 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from io import FileIO
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -91,7 +92,9 @@ class _File:
         """How much of `size` bytes to read; all of them where no line ends near the last one."""
         if not self._looks_ahead or size < 2 * _PEEKED:
             return size
-        last = os.pread(self._file.fileno(), _PEEKED, self._position + size - _PEEKED)
+        last = b""
+        with suppress(OSError):  # where the disk is damaged, what stands before that can be read
+            last = os.pread(self._file.fileno(), _PEEKED, self._position + size - _PEEKED)
         return size - _PEEKED + last.rfind(b"\n") + 1 if len(last) == _PEEKED and b"\n" in last else size
 
 

@@ -119,7 +119,8 @@ def _place(event: Event, names: Sequence[str]) -> str:
 
 
 def _shown(event: Event) -> list[str]:
-    lines = [f"    {event.exception + ': ' if event.exception else ''}{event.message[:SHOWN]}"]
+    cut = "…" if len(event.message) > SHOWN else ""
+    lines = [f"    {event.exception + ': ' if event.exception else ''}{event.message[:SHOWN]}{cut}"]
     if event.heading:
         lines.append(f"    under the heading {event.heading[:SHOWN]!r}")
     if event.frames:

@@ -18,7 +18,7 @@ from explain.prefixes import read_prefix
 from explain.repeats import Known, Repeats
 from explain.values import replace
 from explain.wholes import whole_traceback
-from explain.windows import Here, RawLine
+from explain.windows import HEAD_BYTES, Here, RawLine
 from tests.bench import inputs
 from tests.bench.__main__ import literals
 from tests.helpers import Text, matcher
@@ -52,10 +52,10 @@ def mixture(seed: int, size: int = 500_000) -> str:
     return "\n".join(parts) + "\n"
 
 
-def told(text: str, sizes: list[int]) -> Report:
+def told(text: str, sizes: list[int], head: int = HEAD_BYTES) -> Report:
     shared = matcher()
     shared.forget()
-    report = explain_sources([Text(text, sizes=sizes)], shared.catalogue, shared.sites, matcher=shared)
+    report = explain_sources([Text(text, sizes=sizes)], shared.catalogue, shared.sites, matcher=shared, head=head)
     return replace(report, stats=replace(report.stats, seconds=0.0))
 
 
@@ -159,15 +159,42 @@ def batches(wrap: Callable[[str], str]) -> Report:
 
 
 def test_counted_batch_lines_say_all_that_read_ones_say() -> None:
-    def in_docker(line: str) -> str:
-        return f'{{"log":{orjson.dumps(line + chr(10)).decode()},"stream":"stderr","time":"2026-11-30T08:00:00.123Z"}}'
-
     plain, carried = batches(lambda line: line), batches(in_docker)
     assert {one.fields["#queue-req"] for one in plain.context.batches} == {60, 61, 62, 63, 64, 65, 66, 67}
     assert [(one.rank, one.fields) for one in carried.context.batches] == [
         (one.rank, one.fields) for one in plain.context.batches
     ]
     assert set(plain.context.ranks) == set(carried.context.ranks) == {f"TP{rank}" for rank in range(8)}
+
+
+def in_docker(line: str) -> str:
+    return f'{{"log":{orjson.dumps(line + chr(10)).decode()},"stream":"stderr","time":"2026-11-30T08:00:00.123Z"}}'
+
+
+def with_time(line: str) -> str:
+    return f"2026-11-30T08:00:00.123000000Z {line}"
+
+
+@pytest.mark.parametrize("wrap", [in_docker, with_time, str])
+def test_what_continues_a_known_line_is_told_with_it_through_a_carrier_too(
+    wrap: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = [STAMP.format(minute=0, second=n, rank=1) + f"{n} requests wait" for n in range(5)]
+    lines = [*known, "ValueError: whatever it is", *FAILURE.split("\n"), *known, "RuntimeError: CUDA error: whatever"]
+    panics = [STAMP.format(minute=1, second=n, rank=1) + "thread 'main' panicked at" for n in range(5)]
+    lines += [*panics, "[2026-11-30 08:01:0", *panics, "[2048, 2] is no shape"]
+    text = "\n".join(wrap(line) for line in lines) + "\n"
+    fast = told(text, [], head=0)
+    assert any(finding.first.time == "2026-11-30 08:00:04" for finding in fast.findings)
+    monkeypatch.setattr(Explainer, "_several", lambda self, stream, here: None)
+    monkeypatch.setattr(Explainer, "_decide", lambda self, stream, raw: None)
+    assert told(text, [], head=0) == fast
+
+
+def test_an_indented_stamp_is_no_code_of_a_traceback_that_is_indented_itself() -> None:
+    failure = ["    " + line for line in FAILURE.replace("08:59:59", "08:00:00").split("\n")]
+    report = told("\n".join([failure[0], *failure]) + "\n", [], head=0)
+    assert sum(finding.count for finding in report.findings) == 2
 
 
 HEADER = "[2026-11-30 08:59:59 TP0] Scheduler hit an exception: Traceback (most recent call last):\n"
@@ -239,6 +266,7 @@ def test_a_traceback_whose_end_or_start_is_not_sure_is_read_line_by_line(text: s
         ),
         (b'[2026-11-30 08:00:00] INFO:     10.0.0.7:61962 - "POST /generate?key=a HTTP/1.1" 200 OK', False),
         (b"[2026-11-30 08:00:00] INFO:     whatever it is", False),
+        (b"[2026-11-30 08:00:00 XY3] Load weight begin.", False),
         (b"[2026-11-30 08:00:00] ValueError: whatever it is", False),
         (b'{"log":"[2026-11-30 08:00:00] Load weight begin."}', False),
     ],

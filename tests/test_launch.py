@@ -159,6 +159,19 @@ def test_secrets_of_a_launch_command_are_masked() -> None:
     assert json.loads(printed)["context"]["model"] == "org/m"
 
 
+def test_clients_in_the_access_log_do_not_hide_what_tells_the_release() -> None:
+    lines = [
+        f'[2026-11-30 08:00:00] INFO:     10.0.{n}.7:{10000 + 37 * n} - "POST /generate HTTP/1.1" 200 OK'
+        for n in range(200)
+    ]
+    lines.append(
+        "[2026-11-30 08:00:01 PP1 TP0] max_total_num_tokens=434, chunked_prefill_size=8192, max_prefill_tokens=16384, "
+        "max_running_requests=2048, context_len=131072, available_gpu_mem=9.43 GB"
+    )
+    lines.append("ValueError: whatever it is")
+    assert explain_text("\n".join(lines)).context.sglang_version == "0.5.5 to 0.5.23"
+
+
 def test_prompts_are_not_read_as_context() -> None:
     log = (
         "[2026-11-30 08:00:00] Receive: obj=GenerateReqInput(text='server_args=ServerArgs(tp_size=9, a=1) "

@@ -69,6 +69,47 @@ def test_what_a_broken_archive_holds_is_read_before_the_error(tmp_path: Path, co
     assert problem.path == str(path) and "cut off" in problem.message and problem.hint
 
 
+def damaged_gzip(path: Path, damage: str) -> str:
+    """Writes an archive of a text, which is smaller than a block, and damages it near its end."""
+    text = "".join(f"{os.urandom(8).hex()} {n}\n" for n in range(20_000))
+    packed = bytearray(gzip.compress(text.encode()))
+    if damage == "cut":
+        del packed[-1000:]
+    else:
+        packed[-8 if damage == "checksum" else -1000] ^= 0x55
+    path.write_bytes(packed)
+    return text
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("damage", ["cut", "checksum", "inside"])
+def test_of_a_damaged_archive_all_but_the_damaged_end_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str, fast: bool
+) -> None:
+    if not fast:
+        monkeypatch.setitem(sys.modules, "isal", None)
+    text = damaged_gzip(tmp_path / "server.log.gz", damage)
+    got = b""
+    with pytest.raises(InputError):
+        for block in Input(str(tmp_path / "server.log.gz"), 0).blocks():
+            got += block.data
+    assert len(got) > len(text) - 30_000
+    if damage == "cut":
+        assert text.startswith(got.decode())
+
+
+def test_where_nothing_can_be_looked_at_ahead_it_is_read_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "pread", broken, raising=False)
+    path = tmp_path / "server.log"
+    path.write_text(LOG * 20, "utf-8")
+    assert read(path, 16 * 1024) == LOG * 20
+
+
 def test_what_was_read_ahead_of_an_error_is_explained(tmp_path: Path) -> None:
     lines = "".join(f"[2026-11-30 08:00:00] {os.urandom(40).hex()} {n}\n" for n in range(40_000))
     path = tmp_path / "server.log.xz"

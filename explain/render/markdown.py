@@ -15,7 +15,7 @@ from explain.model import Finding, LaunchContext, Report
 from explain.render import places, plain, safe
 from explain.render.context import duration_words, ranks_words, recovery_words, stalled_words, starts_words
 from explain.render.layout import NO_SOURCE, OwnSource
-from explain.render.text import plural
+from explain.render.text import clip, plural
 from explain.render.verdict import error_of, search_link, title_of
 
 _LONGEST = 120
@@ -86,7 +86,7 @@ def _bug(report: Report, first: Finding | None, source: OwnSource) -> list[str]:
     raised = places.frame_words(first.frames[-1]) if first.frames else ""
     ours = places.frame_words(first.frame) if first.frame else ""
     facts = [
-        ("Error", _code(places.error_words(first)[:400])),
+        ("Error", _code(clip(places.error_words(first), 400))),
         ("When", _code(places.time_words(first)) if places.time_words(first) else ""),
         ("How often", _words(ranks_words(first))),
         ("Raised in", _code(raised)),
@@ -141,7 +141,7 @@ def _traceback(finding: Finding) -> str:
 
 
 def _brief(finding: Finding) -> str:
-    return places.error_words(finding)[:160]
+    return clip(places.error_words(finding), 160)
 
 
 def _reproduction(context: LaunchContext, chosen: Mapping[str, Any], worked_out: Collection[str]) -> list[str]:

@@ -151,11 +151,14 @@ _LIKE_ASCII = str.maketrans("\u0130\u0131\u017f\u212a", "iisk")
 """Letters that stand for others where case does not count."""
 # Values that give themselves away, whatever stands around them. Their first group, the prefix, is kept.
 _TOKENS = tuple(
-    (prefixes.split(), expression(rf"(?<![A-Za-z0-9])(?:{pattern})"))
+    # Where a word begins, also behind a line end that is written out.
+    (prefixes.split(), expression(rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{pattern})"))
     for prefixes, pattern in (
         (
             "PRIVATE",
-            r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)[^-]{0,20000}(?:-----END [A-Z ]{0,40}KEY-----)?",
+            # A hyphen inside is that of a header, as in `DEK-Info: AES-256-CBC`. What is hidden stays as it is.
+            r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)(?!\*\*\*)(?:[^-]|(?<=\w)-(?=\w)){0,20000}"
+            r"(?:-----END [A-Z ]{0,40}KEY-----)?",
         ),
         ("hf_ api_org_", r"(hf_|api_org_)(?=[a-z]{0,60}[A-Z0-9]|[a-z]{20})[A-Za-z0-9]{10,}"),
         (

@@ -32,6 +32,12 @@ def test_a_bug_report_has_what_the_form_asks_for() -> None:
     assert "| pool end | 2.40 |" in text
 
 
+def test_a_long_error_shows_that_it_is_cut() -> None:
+    text = shown(f"[2026-11-30 08:00:00 TP0] RuntimeError: nothing known, {'word ' * 200}the end\n")
+    error = next(line for line in text.splitlines() if line.startswith("- Error: "))
+    assert "the end" not in error and error.endswith("word…`")
+
+
 def test_every_story_renders() -> None:
     for story in STORIES:
         text = shown(*(server.text for server in story("0.5.23")))

@@ -73,6 +73,10 @@ SECRET = "Zq7Xw9Kp2Lm4Vn8R"
         f"AccountKey={SECRET};EndpointSuffix=x",
         f"db_pass={SECRET}",
         f"-----BEGIN RSA PRIVATE KEY-----\n{SECRET}\n{SECRET}\n-----END RSA PRIVATE KEY-----",
+        f"-----BEGIN RSA PRIVATE KEY-----\n{SECRET}\n-----END RSA PRIVATE KEY----- is broken",
+        f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,0A1B\n\n{SECRET}\n",
+        f"cannot parse 'x\\n-----BEGIN PRIVATE KEY-----\\n{SECRET}\\n'",
+        f"'login failed\\nhf_{SECRET}{SECRET}'",
     ],
 )
 def test_secrets_are_masked(text: str) -> None:
