@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from explain.expressions import expression
-from explain.prefixes import RANK_NAMES
+from explain.prefixes import RANK
 from explain.tracebacks import is_exception_line
 
-STAMP = rb"\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?: (?:" + RANK_NAMES.encode() + rb")\d{1,6}){0,8}\] "
+STAMP = rb"\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?: " + RANK.encode() + rb"){0,8}\] "
 CHARACTERS = rb"[ !#-%'-Z\]^_a-~]"
 """Printable ones without those of quoting, escaping and marking up."""
 _ACCESS = (

@@ -28,11 +28,11 @@ class Prefix:
     file: str | None = None
 
 
-RANK_NAMES = "DP|TP|EP|PP|CP|ATTN_CP|MOE_DP|DCP"
-_RANK = rf"(?:{RANK_NAMES})\d{{1,6}}"
-_LABEL = (
-    rf"(?:{_RANK}|encode_server|encode_dp_worker\[\d{{1,6}}\]|DisaggregationMode\.\w{{1,40}}|gpu(?:_id)?=\d{{1,6}})"
-)
+RANK = r"[A-Z][A-Z_]{0,15}\d{1,6}"
+"""One of TP, DP, EP, PP, CP, ATTN_CP, MOE_DP, DCP, or what a later release adds: behind a full time it is a rank."""
+_OTHERS = r"encode_server|encode_dp_worker\[\d{1,6}\]|DisaggregationMode\.\w{1,40}|gpu(?:_id)?=\d{1,6}"
+_LABEL = rf"(?:{RANK}|{_OTHERS})"
+_KNOWN_LABEL = rf"(?:(?:DP|TP|EP|PP|CP|ATTN_CP|MOE_DP|DCP)\d{{1,6}}|{_OTHERS})"
 _MOST_LABELS = 8
 
 # `[2026-11-30 08:14:58.123 DP1 TP3] `, and the same with its first characters lost by a copy.
@@ -46,7 +46,7 @@ _SHORT_STAMP = expression(
     rf"(?P<rank>(?: {{1,9}}{_LABEL}){{0,{_MOST_LABELS}}})\] (?!/|\S+\.(?:cc|cpp|cu|h|hpp):\d)"
 )
 # The date cut off by whoever pasted it.
-_RANK_ONLY = expression(rf"\[(?P<rank>{_LABEL}(?: {_LABEL}){{0,{_MOST_LABELS}}})\] ")
+_RANK_ONLY = expression(rf"\[(?P<rank>{_KNOWN_LABEL}(?: {_KNOWN_LABEL}){{0,{_MOST_LABELS}}})\] ")
 _UVICORN = expression(r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL): {2,}")
 # `WARNING server_args.py:1328: ` behind a stamp, when a library installed the root handler.
 _LEVEL_FILE = expression(r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<file>[\w.]+\.py):\d+: ")

@@ -12,6 +12,7 @@ READ = [
     ("[2026-11-30 08:14:58 encode_dp_worker[3]] text", "2026-11-30 08:14:58", "encode_dp_worker[3]", None, "text"),
     ("[2026-01-02 10:00:00 DisaggregationMode.PREFILL TP0] text", "2026-01-02 10:00:00", "DisaggregationMode.PREFILL TP0", None, "text"),
     ("2025-03-26 17:34:02 TP5] first bracket lost", "2025-03-26 17:34:02", "TP5", None, "first bracket lost"),
+    ("[2026-11-30 08:14:58 TP0 XYZ_W3] a label of a later release", "2026-11-30 08:14:58", "TP0 XYZ_W3", None, "a label of a later release"),
     ("[TP5 EP5] date cut off", None, "TP5 EP5", None, "date cut off"),
     ("[gpu_id=0] release 0.2", None, "gpu_id=0", None, "release 0.2"),
     ("[02:26:31] release 0.3", "02:26:31", None, None, "release 0.3"),
@@ -55,6 +56,7 @@ def test_prefix_is_read(line: str, time: str | None, rank: str | None, level: st
         "self.x = [2026]",
         "Aborted (core dumped)",
         "[http_server] Error: text",
+        "[XYZ_W3] no time, no rank",
     ],
 )
 def test_no_prefix(line: str) -> None:
