@@ -89,8 +89,7 @@ class Diagnosis:
                 if not self._rolling:
                     return role
                 self._groups.popitem(last=False)
-            group = Group(_kept(match), role, why, self._order_of(event), tier_of(match))
-            group.life = self._lives.number_of_start(event.source, event.key, event.line) if self._lives else 0
+            group = Group(_kept(match), role, why, self._order_of(event.source, event.line), tier_of(match))
             self._groups[key] = group
         elif tells_more(match, group.match):
             group.match = _kept(match)
@@ -103,8 +102,8 @@ class Diagnosis:
                 self._chains.pop(next(iter(self._chains)))
         return role
 
-    def _order_of(self, event: Event) -> tuple[str, int, int]:
-        return (self._clock.get(event.source, ""), event.source, event.line)
+    def _order_of(self, source: int, line: int) -> tuple[str, int, int]:
+        return (self._clock.get(source, ""), source, line)
 
     def _key(self, match: Match, role: Role) -> object:
         """The finding an event belongs to: that of the same record whose captures do not say otherwise."""
@@ -168,7 +167,7 @@ class Diagnosis:
             group.lives.add(life)
         if life > group.life:
             # What counts is the life it happened in last: there it is first or not.
-            group.life, group.order = life, (self._clock.get(source, ""), source, line)
+            group.life, group.order = life, self._order_of(source, line)
             group.rank_times.clear()
 
     # ------------------------------------------------------------------ the whole log

@@ -121,7 +121,7 @@ class _Reader:
         while index < len(self.texts):
             text = self.texts[index]
             if HEADER in text:
-                heading = text.partition(HEADER)[0].strip(" `|+>:╭─")
+                heading = _heading(text)
                 if pending:
                     heading = heading or self.texts[pending[0 if stamped else -1]].strip()
                     yield from self._flush(pending, stamped)
